@@ -1,1 +1,16 @@
-//! x
+//! Millstream: a multi-core layer-fusion scheduler and simulator for DNN accelerators.
+//!
+//! The line, in pipeline order (one module per arrow):
+//!
+//! ```text
+//! workloads/*.onnx|yaml -> Workload ----+
+//! hardware/*.yaml -------> Accelerator -+-> policy -> Candidate -> CnGraph -> Placement -> Costs -> Schedule -> Report
+//! mapping (optional) ----> Mapping -----+
+//! ```
+
+pub mod units;
+pub mod ids;
+pub mod workload;
+pub mod accelerator;
+pub mod mapping;
+pub mod cost;

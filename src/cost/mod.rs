@@ -1,0 +1,231 @@
+//! Intra-core cost: one loop nest on one core, ZigZag's analytical model (MODEL.md).
+//!
+//! `(LoopNest, Hierarchy, SpatialConstraint) -> Cost`. Spatial unrolling ([`spatial`]), loop order
+//! and uneven allocation of loops to memories ([`temporal`]), word accesses per memory, operand and
+//! direction ([`access`]), stalls from double buffering and port sharing, on- and off-loading
+//! ([`latency`]), energy, search over loop orders ([`search`]), and the shared content-keyed table
+//! of results ([`table`]).
+//!
+//! Invariant: this module knows neither allocation nor schedule.
+
+use crate::accelerator::{Array, ArrayMapping, CoreKind, Direction, Memory};
+use crate::units::{FractionalCycles, Picojoules};
+use crate::workload::{Dim, MemoryOperand};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The memory hierarchy one CN sees: the array and the levels of each operand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hierarchy {
+    /// The operational array.
+    pub array: Array,
+    /// Memories in definition order (part of the model, MODEL.md 2), a DRAM level for streamed
+    /// operands last.
+    pub memories: Vec<Memory>,
+    /// Position in `memories` of the DRAM level, if any operand is streamed.
+    pub dram: Option<usize>,
+}
+
+impl Hierarchy {
+    /// The hierarchy of a core. `streamed` operands get `dram` as an extra level above their top
+    /// (Rule (streaming)); its `operands` and port allocations are cut to the streamed ones.
+    pub fn of(kind: &CoreKind, streamed: &[MemoryOperand], dram: Option<&Memory>) -> Self {
+        let mut memories = kind.memories.clone();
+        let mut level = None;
+        if let (Some(dram), false) = (dram, streamed.is_empty()) {
+            let mut dram = dram.clone();
+            dram.operands.retain(|operand| streamed.contains(operand));
+            for port in &mut dram.ports {
+                port.allocation.retain(|(operand, _)| streamed.contains(operand));
+            }
+            dram.served = (0..kind.array.dims.len()).collect();
+            level = Some(memories.len());
+            memories.push(dram);
+        }
+        Self { array: kind.array.clone(), memories, dram: level }
+    }
+}
+
+/// What the mapping fixes of the spatial unrolling (MODEL.md 3.1).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpatialConstraint {
+    /// Fixed unrolling per array dimension; array dimensions absent here are generated.
+    pub fixed: Vec<ArrayMapping>,
+    /// Loop dimensions the generator may use per array dimension; absent: all.
+    pub hints: Vec<(String, Vec<Dim>)>,
+    /// The generator may put several loop dimensions on one array dimension.
+    pub mix: bool,
+}
+
+/// What a search minimises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    /// Latency (ties: energy).
+    Latency,
+    /// Energy (ties: latency).
+    Energy,
+    /// Energy times latency.
+    #[default]
+    Edp,
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Latency => "latency",
+            Self::Energy => "energy",
+            Self::Edp => "edp",
+        })
+    }
+}
+
+/// Which rules the model follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Model {
+    /// ZigZag 3.9.1 exactly, its faults included.
+    #[default]
+    Zigzag,
+    /// The faults of MODEL.md section 14 repaired. Refused until built (part 3 of 8).
+    Millstream,
+}
+
+/// Options of the search over mappings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchOptions {
+    /// What to minimise.
+    pub objective: Objective,
+    /// Most loops an ordering may have (ZigZag's `lpf_limit`; raised to the number of dimensions).
+    pub lpf_limit: usize,
+    /// Generated spatial mappings tried per nest.
+    pub spatial_mappings: usize,
+    /// Rules.
+    pub model: Model,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self { objective: Objective::Latency, lpf_limit: 6, spatial_mappings: 3, model: Model::Zigzag }
+    }
+}
+
+/// The cost of one loop nest on one core, with the best mapping found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// `latency_total2`: computation with stalls, on-loading, off-loading, drain.
+    pub latency: FractionalCycles,
+    /// Operations over the array's units, rounded up: no spatial loss, no stall.
+    pub ideal: FractionalCycles,
+    /// Product of the temporal loops: spatial loss, no stall.
+    pub temporal: FractionalCycles,
+    /// Stall cycles.
+    pub stall: FractionalCycles,
+    /// Loading the first tiles from the top memory to the array.
+    pub onload: FractionalCycles,
+    /// Sending the last tiles from the array to the top memory, systolic drain not included.
+    pub offload: FractionalCycles,
+    /// Drain of systolic dimensions.
+    pub drain: FractionalCycles,
+    /// Operations of the array.
+    pub operations: u64,
+    /// Energy of one operation.
+    pub operation_energy: Picojoules,
+    /// Word accesses, in the order memory, operand, direction; entries of zero words left out.
+    pub accesses: Vec<WordAccess>,
+    /// `operations * operation_energy + sum(words * cost)`.
+    pub energy: Picojoules,
+    /// Bits that streamed operands move between DRAM and the core.
+    pub streamed: Vec<StreamedBits>,
+    /// Spatial unrolling per array dimension.
+    pub spatial: Vec<ArrayMapping>,
+    /// Temporal loops of each operand per memory level, innermost first.
+    pub temporal_mapping: Vec<OperandLoops>,
+    /// Orderings evaluated.
+    pub evaluated: u64,
+    /// Orderings rejected or pruned without evaluation.
+    pub pruned: u64,
+}
+
+/// Words moved at one interface. A word is the memory's `bandwidth_max` of that port.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WordAccess {
+    /// Position in [`Hierarchy::memories`].
+    pub memory: usize,
+    /// Operand.
+    pub operand: MemoryOperand,
+    /// Direction.
+    pub direction: Direction,
+    /// Words of all instances together.
+    pub words: u64,
+}
+
+/// Traffic of a streamed operand.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamedBits {
+    /// Operand.
+    pub operand: MemoryOperand,
+    /// Bits read from DRAM.
+    pub read: u64,
+    /// Bits written to DRAM.
+    pub write: u64,
+}
+
+/// Loops of one operand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperandLoops {
+    /// Operand name in the equation.
+    pub operand: String,
+    /// Per memory level, lowest first: loops, innermost first.
+    pub levels: Vec<Vec<(Dim, u64)>>,
+}
+
+/// Why a nest has no cost on a core.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CostError {
+    /// An operand no memory of the core holds.
+    #[error("operand {operand} ({memory}) is held by no memory of core {core}")]
+    NoMemory {
+        /// Operand name.
+        operand: String,
+        /// Its memory operand.
+        memory: MemoryOperand,
+        /// Core name.
+        core: String,
+    },
+    /// No loop order fits.
+    #[error("no loop order fits the memories: even the smallest tile of {operand} needs {needed} bits in {memory} of {available} bits")]
+    DoesNotFit {
+        /// Operand that does not fit.
+        operand: String,
+        /// Memory name.
+        memory: String,
+        /// Bits needed.
+        needed: u64,
+        /// Bits there.
+        available: u64,
+    },
+    /// A fixed spatial mapping names an array dimension the core lacks.
+    #[error("the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}")]
+    NoSuchArrayDim {
+        /// Array dimension asked for.
+        array_dim: String,
+        /// Core name.
+        core: String,
+        /// What there is.
+        available: String,
+    },
+    /// A port the movement needs is missing.
+    #[error("memory {memory} has no port for {operand} {direction}: add it to the allocation of a port")]
+    NoPort {
+        /// Memory name.
+        memory: String,
+        /// Operand.
+        operand: MemoryOperand,
+        /// Direction abbreviation.
+        direction: &'static str,
+    },
+    /// A model not built yet.
+    #[error("--model millstream is not built yet; use --model zigzag")]
+    ModelNotBuilt,
+}

@@ -1,0 +1,75 @@
+//! The mapping: what a user fixes of cores, tilings, spatial and temporal mapping.
+//!
+//! Read by [`yaml`] from Stream's and ZigZag's mapping files. An entry applies to the layer of its
+//! name, else to its operator, else as `default`. What a mapping leaves open, policies choose.
+
+pub mod yaml;
+
+use crate::accelerator::ArrayMapping;
+use crate::workload::{Dim, Layer, MemoryOperand};
+use serde::{Deserialize, Serialize};
+
+/// A mapping file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// Entries in the order of the file.
+    pub entries: Vec<MappingEntry>,
+    /// Fused stacks given by hand (layer names), in order; empty: chosen by `--stacks`.
+    pub stacks: Vec<Vec<String>>,
+    /// What the reader ignored, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One entry of a mapping.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MappingEntry {
+    /// Layer name, operator, or `default`.
+    pub name: String,
+    /// Cores the layer may run on (numbers of the accelerator file); none: all that execute it.
+    pub cores: Option<Vec<u32>>,
+    /// Tiling in time, first listed loop fastest; none: the mode's default.
+    pub intra_core_tiling: Option<Vec<Split>>,
+    /// Tiling over cores; none: chosen by the policy.
+    pub inter_core_tiling: Option<Vec<Split>>,
+    /// Core of each part (row-major over the splits), as `mapping.yaml` of a result has it; fixes the allocation.
+    pub allocation: Option<Vec<u32>>,
+    /// Spatial unrolling per array dimension.
+    pub spatial: Vec<ArrayMapping>,
+    /// Hints for the spatial generator per array dimension.
+    pub spatial_hints: Vec<(String, Vec<Dim>)>,
+    /// Memory operand of each layer operand, where not the default.
+    pub links: Vec<(String, MemoryOperand)>,
+    /// Rank of the layer in the order, as `mapping.yaml` of a result has it.
+    pub rank: Option<u32>,
+}
+
+/// A loop dimension cut in pieces.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Split {
+    /// The dimension.
+    pub dim: Dim,
+    /// How many pieces.
+    pub pieces: Pieces,
+}
+
+/// Number of pieces of a split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Pieces {
+    /// Pieces of size 1.
+    All,
+    /// This many pieces, the last ones smaller where it does not divide.
+    Count(u64),
+    /// Pieces of this size, the last one smaller where it does not divide.
+    Tile(u64),
+    /// The policy chooses (`*`).
+    Auto,
+}
+
+impl Mapping {
+    /// The entry that applies to a layer: by its name, else its operator, else `default`.
+    pub fn entry(&self, layer: &Layer) -> Option<&MappingEntry> {
+        [layer.name.as_str(), layer.operator.as_str(), "default"]
+            .into_iter()
+            .find_map(|name| self.entries.iter().find(|entry| entry.name == name))
+    }
+}
