@@ -49,6 +49,8 @@ pub struct Core {
     pub coordinates: Option<Vec<i64>>,
     /// Pool of each memory operand (I1, I2, O) at its top level; none where no memory holds it.
     pub pools: [Option<PoolId>; 3],
+    /// DRAM pool that serves it: fewest hops, then lowest id.
+    pub dram: PoolId,
 }
 
 /// A core description: an operational array fed by a memory hierarchy.
@@ -317,6 +319,11 @@ impl Accelerator {
             ResourceKind::Port { port, .. } => self.memory(pool).ports.get(port as usize),
             _ => None,
         }
+    }
+
+    /// The DRAM pool that serves a core: fewest hops, then lowest id (Rule (DRAM)). Set by the reader.
+    pub fn nearest_dram(&self, core: CoreId) -> PoolId {
+        self.core(core).dram
     }
 
     /// Ids of cores that compute.

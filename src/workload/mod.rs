@@ -9,6 +9,7 @@
 //! Invariant: `layers` is in canonical topological order (depth-first from the outputs, operands in
 //! order), so ids depend on the graph's structure, not on names or on the order of the file.
 
+pub mod layout;
 pub mod nest;
 pub mod onnx;
 pub mod region;
