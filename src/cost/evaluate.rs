@@ -14,8 +14,9 @@ use super::allocate::{Allocation, Ends, Rejection, allocate, settle};
 use super::latency::{activities, double_buffering, stall};
 use super::load::{Loading, drain, loading};
 use super::problem::Problem;
-use super::temporal::Loop;
-use super::unroll::{Factors, Mapping, Unrolling, Version};
+use super::spatial::{lookup, named};
+use super::temporal::{Loop, temporal_sizes};
+use super::unroll::{Mapping, Unrolling, Version};
 use super::{Cost, CostError, Hierarchy, OperandLoops, StreamedBits, WordAccess};
 use crate::accelerator::{ArrayMapping, Direction};
 use crate::units::{FractionalCycles, Picojoules};
@@ -29,6 +30,8 @@ use smallvec::SmallVec;
 pub struct Evaluation {
     /// The result.
     pub cost: Cost,
+    /// Temporal size of every dimension that has one.
+    pub temporal_sizes: Vec<(Dim, u64)>,
     /// Loops per operand and level as allocated, before stationary loops moved down.
     pub allocated: Vec<OperandLoops>,
     /// Words per operand of the nest, level, direction (tl, fl, th, fh).
@@ -90,7 +93,7 @@ pub fn evaluate(
     allocation: Allocation,
 ) -> Result<Evaluation, CostError> {
     let problem = Problem::new(nest, hierarchy, core_name)?;
-    let mapped = Mapped::new(&problem, super::spatial::lookup(&problem, core_name, spatial)?);
+    let mapped = Mapped::new(&problem, lookup(&problem, core_name, spatial)?);
     let order: Vec<Loop> = (order.iter())
         .filter_map(|(dim, factor)| problem.position(dim).map(|position| (position, *factor)))
         .collect();
@@ -129,6 +132,9 @@ impl<'a> Mapped<'a> {
         let buffering = double_buffering(self.problem, &priced.traffic, &priced.nestings);
         Ok(Evaluation {
             cost: priced.cost(order, &ends),
+            temporal_sizes: (temporal_sizes(self.problem, &self.fractional).iter())
+                .map(|(dim, size)| (self.problem.nest.dims[*dim].0.clone(), *size))
+                .collect(),
             allocated: self.loops(order, allocated),
             words: (self.problem.operands.iter())
                 .map(|operand| {
@@ -160,20 +166,6 @@ impl<'a> Mapped<'a> {
                 let starts = std::iter::once(0).chain(ends.iter().copied());
                 let levels = starts.zip(ends).map(|(start, end)| order[start..*end].iter().map(name).collect());
                 OperandLoops { operand: operand.name.clone(), levels: levels.collect() }
-            })
-            .collect()
-    }
-
-    /// The spatial mapping by name, array dimensions without factors left out.
-    fn spatial(&self) -> Vec<ArrayMapping> {
-        let name = |factors: &Factors| {
-            (factors.iter()).map(|(dim, factor)| (self.problem.nest.dims[*dim].0.clone(), *factor)).collect()
-        };
-        (self.mapping.iter().zip(&self.problem.hierarchy.array.dims))
-            .filter(|(factors, _)| !factors.is_empty())
-            .map(|(factors, (array_dim, _))| ArrayMapping {
-                array_dim: array_dim.clone(),
-                unrolled: name(factors),
             })
             .collect()
     }
@@ -209,7 +201,7 @@ impl Priced<'_> {
             accesses: self.accesses(),
             energy: Picojoules(self.energy),
             streamed: self.streamed(),
-            spatial: self.mapped.spatial(),
+            spatial: named(problem, &self.mapped.mapping),
             temporal_mapping: self.mapped.loops(order, ends),
             evaluated: 1,
             pruned: 0,

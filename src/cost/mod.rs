@@ -27,6 +27,7 @@ mod unroll;
 pub use allocate::Allocation;
 pub use evaluate::{Evaluation, evaluate};
 pub use search::search;
+pub use spatial::spatial_mappings;
 pub use table::{CostKey, CostTable};
 
 use crate::accelerator::{Array, ArrayMapping, CoreKind, Direction, Memory};

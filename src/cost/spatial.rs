@@ -14,11 +14,42 @@
 
 use super::problem::{Problem, Relevance, predecessors};
 use super::unroll::{Factors, Mapping};
-use super::{CostError, SpatialConstraint};
+use super::{CostError, Hierarchy, SpatialConstraint};
 use crate::accelerator::{ArrayMapping, Direction};
+use crate::workload::nest::LoopNest;
 
 /// Upper bounds of factors: per array dimension, per dimension of the nest.
 pub(super) type Bounds = Vec<Vec<u64>>;
+
+/// The spatial mappings that a search tries, best first: the fixed one, or the best `count` generated.
+///
+/// # Errors
+/// [`CostError`]: an operand without memory, or an array dimension the core lacks.
+pub fn spatial_mappings(
+    nest: &LoopNest,
+    hierarchy: &Hierarchy,
+    core_name: &str,
+    constraint: &SpatialConstraint,
+    count: usize,
+) -> Result<Vec<Vec<ArrayMapping>>, CostError> {
+    let problem = Problem::new(nest, hierarchy, core_name)?;
+    let mappings = mappings(&problem, core_name, constraint, count)?;
+    Ok(mappings.iter().map(|mapping| named(&problem, mapping)).collect())
+}
+
+/// A mapping by name, array dimensions without factors left out.
+pub(super) fn named(problem: &Problem, mapping: &Mapping) -> Vec<ArrayMapping> {
+    let name = |factors: &Factors| {
+        factors.iter().map(|(dim, factor)| (problem.nest.dims[*dim].0.clone(), *factor)).collect()
+    };
+    (mapping.iter().zip(&problem.hierarchy.array.dims))
+        .filter(|(factors, _)| !factors.is_empty())
+        .map(|(factors, (array_dim, _))| ArrayMapping {
+            array_dim: array_dim.clone(),
+            unrolled: name(factors),
+        })
+        .collect()
+}
 
 /// All mappings a constraint allows, best first: the fixed one, or the best `count` generated.
 ///

@@ -10,6 +10,7 @@ use millstream::accelerator::{ArrayMapping, CoreKind};
 use millstream::cost::{
     Allocation, CostError, Evaluation, Hierarchy, Objective, OperandLoops, SearchOptions, SpatialConstraint,
     evaluate, search,
+    spatial_mappings,
 };
 use millstream::workload::Dim;
 use millstream::workload::nest::LoopNest;
@@ -109,9 +110,10 @@ fn ends(loops: &[OperandLoops]) -> BTreeMap<String, Vec<usize>> {
         .collect()
 }
 
-fn compare(nest: &LoopNest, ours: &Evaluation, theirs: &Figures) -> Option<String> {
+fn compare(nest: &LoopNest, ours: &Evaluation, theirs: &Figures, sizes: &Vec<(Dim, u64)>) -> Option<String> {
     let cost = &ours.cost;
     let mut difference = Difference::default();
+    difference.check("temporal sizes", &ours.temporal_sizes, sizes);
     difference.check("allocated", &ends(&ours.allocated), &theirs.allocated);
     difference.check("stationary", &ends(&cost.temporal_mapping), &theirs.stationary);
     difference.check("total cycles", &cost.temporal.0, &theirs.total_cycles);
@@ -147,7 +149,7 @@ fn evaluations_equal_the_reference() {
             let ours =
                 evaluate(nest, &hierarchy, &core.name, &record.spatial, &ordered.order, allocation);
             let difference = match (&ours, &ordered.expected) {
-                (Ok(ours), Some(theirs)) => compare(nest, ours, theirs),
+                (Ok(ours), Some(theirs)) => compare(nest, ours, theirs, &record.temporal_sizes),
                 (Err(CostError::DoesNotFit { .. } | CostError::TopTooSmall { .. }), None) => {
                     rejected += 1;
                     None
@@ -162,4 +164,100 @@ fn evaluations_equal_the_reference() {
     }
     assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
     assert_eq!((equal, rejected), (487, 12));
+}
+
+#[derive(Deserialize)]
+struct Generated {
+    core: String,
+    layer: String,
+    mapping: String,
+    fixed: Vec<ArrayMapping>,
+    hints: Vec<(String, Vec<Dim>)>,
+    mix: bool,
+    found: Vec<Vec<ArrayMapping>>,
+}
+
+#[test]
+fn spatial_mappings_equal_the_reference() {
+    let reference = Reference::read();
+    let mut differing = Vec::new();
+    for case in lines::<Generated>("spatial.jsonl") {
+        let core = &reference.cores[&case.core];
+        let hierarchy = Hierarchy::of(core, &[], None);
+        let constraint = SpatialConstraint { fixed: case.fixed, hints: case.hints, mix: case.mix };
+        let ours = spatial_mappings(&reference.layers[&case.layer], &hierarchy, &core.name, &constraint, 3);
+        let ours = ours.expect("the reference maps the layer");
+        let show = |mappings: &Vec<Vec<ArrayMapping>>| -> Vec<String> {
+            (mappings.iter())
+                .map(|mapping| {
+                    (mapping.iter().filter(|entry| !entry.unrolled.is_empty()))
+                        .map(|entry| {
+                            let factors: Vec<String> =
+                                entry.unrolled.iter().map(|(dim, factor)| format!("{dim}{factor}")).collect();
+                            format!("{}:{}", entry.array_dim, factors.join("x"))
+                        })
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                })
+                .collect()
+        };
+        let (ours, theirs) = (show(&ours), show(&case.found));
+        if ours != theirs {
+            differing.push(format!("{}/{}/{}: {ours:?}, reference {theirs:?}", case.core, case.layer, case.mapping));
+        }
+    }
+    assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
+}
+
+#[derive(Deserialize)]
+struct Searched {
+    id: String,
+    core: String,
+    nest: LoopNest,
+    spatial: Vec<ArrayMapping>,
+    permutations: u64,
+    valid: u64,
+    energy: (f64, f64),
+    latency: (f64, f64),
+    edp: (f64, f64),
+    orders: [String; 3],
+}
+
+#[test]
+fn searches_equal_the_reference() {
+    let reference = Reference::read();
+    let mut differing = Vec::new();
+    for case in lines::<Searched>("search.jsonl") {
+        let core = &reference.cores[&case.core];
+        let hierarchy = Hierarchy::of(core, &[], None);
+        let constraint = SpatialConstraint { fixed: case.spatial, ..SpatialConstraint::default() };
+        let expected = [
+            (Objective::Energy, case.energy, &case.orders[0]),
+            (Objective::Latency, case.latency, &case.orders[1]),
+            (Objective::Edp, case.edp, &case.orders[2]),
+        ];
+        for (objective, (energy, latency), order) in expected {
+            let options = SearchOptions { objective, ..SearchOptions::default() };
+            let ours = search(&case.nest, &hierarchy, &core.name, &constraint, &options).expect("it fits");
+            let mut difference = Difference::default();
+            difference.check("latency", &ours.latency.0, &latency);
+            if (ours.energy.0 - energy).abs() > 1e-9 * energy {
+                difference.check("energy", &ours.energy.0, &energy);
+            }
+            difference.check("order", &spelled(&ours.temporal_mapping[0]), order);
+            difference.check("orders", &(ours.evaluated + ours.pruned), &case.permutations);
+            difference.check("rejected", &ours.pruned, &(case.permutations - case.valid));
+            if let Some(text) = difference.0 {
+                differing.push(format!("{} {objective}: {text}", case.id));
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
+}
+
+/// The loop order as the reference writes it, innermost first.
+fn spelled(loops: &OperandLoops) -> String {
+    let words: Vec<String> =
+        loops.levels.iter().flatten().map(|(dim, factor)| format!("{dim}{factor}")).collect();
+    words.join(" ")
 }
