@@ -10,6 +10,9 @@
 
 pub mod units;
 pub mod ids;
+pub mod diagnostic;
+mod document;
+pub mod library;
 pub mod workload;
 pub mod accelerator;
 pub mod mapping;

@@ -392,7 +392,7 @@ impl<'a> Engine<'a> {
                 let size = self.case.graph.bits(fragment);
                 if sole {
                     self.memory.leave(fragment, *pool);
-                    let dram = self.case.accelerator.nearest_dram(self.case.accelerator.pool(*pool).core);
+                    let dram = self.case.routes.serving_dram(self.case.accelerator.pool(*pool).core);
                     let owner = self.case.graph.producer(fragment).unwrap_or(cn);
                     self.request(fragment, dram, owner, Purpose::Spill);
                 } else {
@@ -556,7 +556,7 @@ impl<'a> Engine<'a> {
         }
         match self.memory.in_dram[request.fragment.index()] {
             InDram::At(pool) => Some(pool),
-            _ => Some(self.case.accelerator.nearest_dram(self.case.accelerator.pool(request.to).core)),
+            _ => Some(self.case.routes.serving_dram(self.case.accelerator.pool(request.to).core)),
         }
     }
 
@@ -712,7 +712,7 @@ impl<'a> Engine<'a> {
     fn start_streams(&mut self, cn: CnId) -> Result<(), ScheduleError> {
         let node = self.case.placement.node(cn);
         let index = self.case.placement.node_of[cn.index()] as usize;
-        let dram = self.case.accelerator.nearest_dram(node.core);
+        let dram = self.case.routes.serving_dram(node.core);
         for streamed in &self.case.costs.nodes[index].cost.streamed {
             let place = node.operands.iter().find(|place| place.memory == streamed.operand);
             let pool = place.and_then(|place| place.pool).expect("a streamed operand has a pool");
@@ -773,7 +773,7 @@ impl<'a> Engine<'a> {
     fn make_outputs(&mut self, cn: CnId) {
         let place = self.case.placement.node(cn).operands[0];
         let pool = place.pool.expect("an output has a pool");
-        let dram = self.case.accelerator.nearest_dram(self.case.placement.core(cn));
+        let dram = self.case.routes.serving_dram(self.case.placement.core(cn));
         let outputs: SmallVec<[FragmentId; 8]> = self.case.graph.outputs(cn).collect();
         for fragment in outputs {
             if place.streamed {
