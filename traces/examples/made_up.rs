@@ -1,4 +1,4 @@
-//! Draws a made-up timeline: `made_up SLICES PREFIX` writes `PREFIX.svg`, `PREFIX.png`, `PREFIX.json` and `PREFIX.csv`.
+//! Draws a made-up timeline: `made_up SLICES PREFIX [MACHINES [PARTS]]` writes `PREFIX.svg`, `PREFIX.png`, `PREFIX.json` and `PREFIX.csv`.
 
 use std::error::Error;
 use std::fs;
@@ -18,18 +18,15 @@ impl Numbers {
     }
 }
 
-const MACHINES: usize = 6;
-const WIRES: usize = 12;
-const PARTS: usize = 20;
+const USAGE: &str = "usage: made_up SLICES PREFIX [MACHINES [PARTS]]";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let slices: usize = arguments
-        .next()
-        .ok_or("usage: made_up SLICES PREFIX")?
-        .parse()?;
-    let prefix = arguments.next().ok_or("usage: made_up SLICES PREFIX")?;
-    let timeline = timeline(slices);
+    let slices: usize = arguments.next().ok_or(USAGE)?.parse()?;
+    let prefix = arguments.next().ok_or(USAGE)?;
+    let machines = arguments.next().map_or(Ok(6), |text| text.parse())?;
+    let parts = arguments.next().map_or(Ok(20), |text| text.parse())?;
+    let timeline = timeline(slices, machines, parts);
     let options = gantt::GanttOptions::default();
     fs::write(
         format!("{prefix}.svg"),
@@ -45,28 +42,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn timeline(slices: usize) -> Timeline {
+fn timeline(slices: usize, machines: usize, parts: usize) -> Timeline {
+    let wires = 2 * machines;
     let mut numbers = Numbers(7);
     let mut tracks: Vec<Track> = Vec::new();
-    for i in 0..MACHINES {
+    for i in 0..machines {
         tracks.push(track(format!("machine {i}"), "machines"));
     }
-    for i in 0..WIRES {
+    for i in 0..wires {
         tracks.push(track(
-            format!("wire {} → {}", i / 2, (i / 2 + 1 + i % 2) % MACHINES),
+            format!("wire {} → {}", i / 2, (i / 2 + 1 + i % 2) % machines),
             "wires",
         ));
     }
     tracks.push(track("store port".into(), "store"));
     let mut flows = Vec::new();
-    let mut counters: Vec<Counter> = (0..MACHINES).map(counter).collect();
-    let mut free = [0_u64; MACHINES];
-    let mut wire_free = [0_u64; WIRES];
+    let mut counters: Vec<Counter> = (0..machines).map(counter).collect();
+    let mut free = vec![0_u64; machines];
+    let mut wire_free = vec![0_u64; wires];
+    let mut store_free = 0_u64;
     let computations = slices / 2;
     for step in 0..computations {
-        let part = step * PARTS / computations;
-        let window = (part / 4 * 2) % MACHINES;
-        let machine = (window + numbers.below(3) as usize) % MACHINES;
+        let part = step * parts / computations;
+        let window = (part / 4 * 2) % machines;
+        let machine = (window + numbers.below(3) as usize) % machines;
         let length = 200 + numbers.below(900) + 400 * (part as u64 % 3);
         let start = free[machine]
             + if numbers.below(3) == 0 {
@@ -85,7 +84,7 @@ fn timeline(slices: usize) -> Timeline {
         let sent = end.max(wire_free[wire]);
         let arrived = sent + 60 + numbers.below(300);
         wire_free[wire] = arrived;
-        tracks[MACHINES + wire].slices.push(Slice::new(
+        tracks[machines + wire].slices.push(Slice::new(
             sent,
             arrived,
             format!("t{step}"),
@@ -94,19 +93,21 @@ fn timeline(slices: usize) -> Timeline {
         flows.push(Flow {
             from_track: machine as u32,
             from_time: end,
-            to_track: (MACHINES + wire) as u32,
+            to_track: (machines + wire) as u32,
             to_time: sent,
             name: format!("t{step}"),
         });
         if step % 5 == 0 {
-            let loaded = sent + 900;
+            let sent = sent.max(store_free.saturating_sub(200 * (step as u64 % 3)));
+            let loaded = sent + 300 + numbers.below(500);
+            store_free = loaded;
             let slice = Slice::new(
                 sent,
                 loaded,
                 format!("load {step}"),
                 (step % 10 != 0).then_some(part as u32),
             );
-            tracks[MACHINES + WIRES].slices.push(slice);
+            tracks[machines + wires].slices.push(slice);
         }
     }
     let end = tracks
@@ -120,7 +121,7 @@ fn timeline(slices: usize) -> Timeline {
         subtitle: format!("latency {end} cycles · made-up figures × 1.0 ≥ nothing"),
         time_unit: "cycles".into(),
         end,
-        categories: (0..PARTS)
+        categories: (0..parts)
             .map(|i| Category {
                 name: format!("/stage{}/part{i}/Operator", i / 4),
             })

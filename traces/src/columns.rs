@@ -1,10 +1,10 @@
 //! From slices to pixels: slices that are wide enough become bars, the others are merged per column of pixels.
 //!
-//! Time `t` lies at pixel `t * width / end`. A slice at least three columns wide is a *bar*, its edges rounded to the
-//! nearest pixel. What is narrower is summed per column: the share of the column's time that is busy becomes the
-//! height of the column, in eighths (never 0 where anything happened, 8 only above 15/16), and the category with most
-//! of that time its colour. Equal neighbours are joined. So the number of shapes depends on pixels, not on slices,
-//! and the area drawn stays proportional to the time spent.
+//! Time `t` lies at pixel `t * width / end`. A slice at least one column wide is a *bar*, its edges rounded to the
+//! nearest pixel; narrow bars of one category that touch are joined. What is narrower is summed per column: the share
+//! of the column's time that is busy becomes the height of the column, in eighths (never 0 where anything happened, 8
+//! only above 15/16), and the category with most of that time its colour. Equal neighbours are joined. So the number
+//! of shapes depends on pixels, not on slices, and the area drawn stays proportional to the time spent.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::Slice;
 
 /// Steps of a column's height.
 pub const LEVELS: u32 = 8;
-/// Columns that a slice must cover to be drawn by itself.
-const BAR_COLUMNS: u128 = 3;
+/// Pixels from which on a bar is always one slice.
+pub const SINGLE_WIDTH: i32 = 5;
 
 /// How time becomes pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,20 +38,24 @@ impl Raster {
         u128::from(self.end.max(1)) * u128::from(self.column)
     }
 
-    fn is_bar(&self, slice: &Slice) -> bool {
-        u128::from(slice.duration()) * u128::from(self.width) >= BAR_COLUMNS * self.column_time()
+    /// Whether the slice takes at least `columns` columns.
+    pub fn covers(&self, slice: &Slice, columns: u32) -> bool {
+        let duration = u128::from(slice.duration()) * u128::from(self.width);
+        duration >= u128::from(columns) * self.column_time()
     }
 }
 
-/// A slice drawn by itself.
+/// One wide slice, or narrow ones that touch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// Left edge in pixels.
     pub left: i32,
     /// Right edge in pixels.
     pub right: i32,
-    /// Index of the slice.
-    pub slice: usize,
+    /// Category of the slices.
+    pub category: Option<u32>,
+    /// Index of the slice, if the bar is only one.
+    pub slice: Option<usize>,
 }
 
 /// Neighbouring columns of one category and one height.
@@ -76,28 +80,43 @@ pub struct Strip {
     pub bars: Vec<Bar>,
 }
 
-/// Bars and runs of the slices with the given indices, which do not overlap.
+/// Bars and runs of the slices with the given indices, which do not overlap and ascend.
 pub fn strip(slices: &[Slice], indices: &[usize], raster: Raster) -> Strip {
     let (wide, narrow): (Vec<usize>, Vec<usize>) = indices
         .iter()
-        .partition(|&&index| raster.is_bar(&slices[index]));
+        .partition(|&&index| raster.covers(&slices[index], 1));
     let mut columns = Columns::new(raster);
-    narrow
-        .iter()
-        .for_each(|&i| columns.add(&slices[i], Touch::Any));
-    wide.iter()
-        .for_each(|&i| columns.add(&slices[i], Touch::Existing));
-    let bars = wide
-        .into_iter()
-        .map(|slice| Bar {
-            left: raster.pixel(slices[slice].start),
-            right: raster.pixel(slices[slice].end),
-            slice,
-        })
-        .collect();
+    for &index in &narrow {
+        columns.add(&slices[index], Touch::Any);
+    }
+    let mut bars: Vec<Bar> = Vec::new();
+    for &index in &wide {
+        let slice = &slices[index];
+        columns.add(slice, Touch::Existing);
+        let bar = Bar {
+            left: raster.pixel(slice.start),
+            right: raster.pixel(slice.end),
+            category: slice.category,
+            slice: Some(index),
+        };
+        match bars.last_mut() {
+            Some(before) if before.absorbs(&bar) => {
+                before.right = bar.right;
+                before.slice = None;
+            }
+            _ => bars.push(bar),
+        }
+    }
     Strip {
         runs: columns.runs(1),
         bars,
+    }
+}
+
+impl Bar {
+    fn absorbs(&self, next: &Bar) -> bool {
+        let narrow = |bar: &Bar| bar.slice.is_none() || bar.right - bar.left < SINGLE_WIDTH;
+        self.right == next.left && self.category == next.category && narrow(self) && narrow(next)
     }
 }
 
@@ -232,25 +251,47 @@ mod tests {
         }
     }
 
+    fn bars(strip: &Strip) -> Vec<(i32, i32, Option<usize>)> {
+        let bars = strip.bars.iter();
+        bars.map(|bar| (bar.left, bar.right, bar.slice)).collect()
+    }
+
     #[test]
-    fn three_pixels_make_a_bar() {
+    fn a_pixel_makes_a_bar() {
         let slices = [
             Slice::new(14, 44, "bar", None),
-            Slice::new(100, 129, "no bar", None),
+            Slice::new(104, 114, "bar", None),
+            Slice::new(201, 210, "no bar", None),
         ];
         let strip = all(&slices, RASTER);
-        let bar = Bar {
-            left: 1,
-            right: 4,
-            slice: 0,
-        };
-        assert_eq!(strip.bars, [bar]);
-        let edges: Vec<(i32, i32, u32)> = strip
+        assert_eq!(bars(&strip), [(1, 4, Some(0)), (10, 11, Some(1))]);
+        let runs: Vec<(i32, i32, u32)> = strip
             .runs
             .iter()
             .map(|r| (r.left, r.right, r.level))
             .collect();
-        assert_eq!(edges, [(10, 12, 8), (12, 13, 7)]);
+        assert_eq!(runs, [(20, 21, 7)]);
+    }
+
+    #[test]
+    fn narrow_bars_that_touch_are_one() {
+        let slices = [
+            Slice::new(0, 20, "", Some(0)),
+            Slice::new(20, 40, "", Some(0)),
+            Slice::new(40, 60, "", Some(0)),
+            Slice::new(60, 80, "other category", Some(1)),
+            Slice::new(80, 130, "wide", Some(1)),
+            Slice::new(140, 160, "apart", Some(1)),
+        ];
+        assert_eq!(
+            bars(&all(&slices, RASTER)),
+            [
+                (0, 6, None),
+                (6, 8, Some(3)),
+                (8, 13, Some(4)),
+                (14, 16, Some(5))
+            ]
+        );
     }
 
     #[test]
@@ -260,7 +301,8 @@ mod tests {
             Slice::new(0, 4, "", Some(0)),
             Slice::new(5, 6, "", Some(1)),
             Slice::new(10, 11, "", Some(1)),
-            Slice::new(30, 40, "", Some(1)),
+            Slice::new(30, 35, "", Some(1)),
+            Slice::new(35, 40, "", Some(1)),
         ];
         assert_eq!(
             all(&slices, RASTER).runs,
@@ -285,7 +327,7 @@ mod tests {
         ];
         let strip = all(&slices, RASTER);
         assert_eq!(strip.runs, [run(3, 4, 0, 8)]);
-        assert_eq!((strip.bars[0].left, strip.bars[0].right), (4, 9));
+        assert_eq!(bars(&strip), [(4, 9, Some(1))]);
     }
 
     #[test]

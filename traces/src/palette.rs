@@ -11,6 +11,9 @@ pub type Color = (u8, u8, u8);
 /// Slices without a category.
 pub const NEUTRAL: Color = (160, 160, 160);
 
+/// How far up the ramp categories go: its last yellow is hard to see on white.
+const BRIGHTEST: f64 = 0.95;
+
 const FEW: [Color; 7] = [
     (0, 114, 178),
     (230, 159, 0),
@@ -20,6 +23,9 @@ const FEW: [Color; 7] = [
     (213, 94, 0),
     (240, 228, 66),
 ];
+
+const BLACK: Color = (0, 0, 0);
+const WHITE: Color = (255, 255, 255);
 
 /// viridis at 0, 1/8 … 1.
 const RAMP: [Color; 9] = [
@@ -41,10 +47,12 @@ pub fn category_color(index: Option<u32>, count: usize) -> Color {
         Some(index) if count <= FEW.len() => FEW[index as usize % FEW.len()],
         Some(index) => {
             let position = f64::from(index) / (count - 1) as f64;
+            let color = ramp(position);
+            // The dark end has room for lighter colours, the bright end for darker ones.
             match index % 3 {
-                0 => mix(ramp(position), (0, 0, 0), 0.18),
-                1 => mix(ramp(position), (255, 255, 255), 0.45),
-                _ => mix(ramp(position), (255, 255, 255), 0.08),
+                0 => mix(color, BLACK, 0.05 + 0.30 * position),
+                1 => mix(color, WHITE, 0.45 - 0.25 * position),
+                _ => mix(color, WHITE, 0.15 - 0.15 * position),
             }
         }
     }
@@ -65,7 +73,7 @@ pub fn edge_color(color: Color) -> Color {
 }
 
 fn ramp(position: f64) -> Color {
-    let scaled = position.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
+    let scaled = position.clamp(0.0, 1.0) * BRIGHTEST * (RAMP.len() - 1) as f64;
     let below = (scaled as usize).min(RAMP.len() - 2);
     mix(RAMP[below], RAMP[below + 1], scaled - below as f64)
 }
@@ -88,8 +96,7 @@ mod tests {
     #[test]
     fn the_ramp_passes_its_anchors() {
         assert_eq!(ramp(0.0), RAMP[0]);
-        assert_eq!(ramp(0.5), RAMP[4]);
-        assert_eq!(ramp(1.0), RAMP[8]);
+        assert_eq!(ramp(0.5 / BRIGHTEST), RAMP[4]);
     }
 
     #[test]

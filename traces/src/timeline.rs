@@ -201,8 +201,10 @@ impl Timeline {
     }
 
     fn check_slice(&self, track: &Track, slice: &Slice) -> Result<(), TimelineError> {
-        let (track, name) = (track.name.clone(), slice.name.clone());
+        let names = || (track.name.clone(), slice.name.clone());
+        let count = self.categories.len();
         if slice.end < slice.start {
+            let (track, name) = names();
             return Err(TimelineError::SliceReversed {
                 track,
                 slice: name,
@@ -211,6 +213,7 @@ impl Timeline {
             });
         }
         if slice.end > self.end {
+            let (track, name) = names();
             return Err(TimelineError::SliceBeyondEnd {
                 track,
                 slice: name,
@@ -218,16 +221,17 @@ impl Timeline {
                 bound: self.end,
             });
         }
-        match slice.category {
-            Some(category) if category as usize >= self.categories.len() => {
+        match slice.category.filter(|&c| c as usize >= count) {
+            Some(category) => {
+                let (track, name) = names();
                 Err(TimelineError::CategoryUnknown {
                     track,
                     slice: name,
                     category,
-                    count: self.categories.len(),
+                    count,
                 })
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 

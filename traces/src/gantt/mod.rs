@@ -133,8 +133,9 @@ fn compose(timeline: &Timeline, options: &GanttOptions) -> Result<Scene, GanttEr
     let mut scene = Scene::new(options.width);
     let mut y = frame.draw_heading(&mut scene, timeline);
     y = rows::draw(&mut scene, &frame, timeline, &selection, y);
-    y = axis::draw_labels(&mut scene, &frame, timeline, y);
+    y = axis::draw_labels(&mut scene, &frame, y);
     y = panels::draw(&mut scene, &frame, timeline, &selection, y);
+    y = axis::draw_name(&mut scene, &frame, timeline, y);
     y = legend::draw(&mut scene, &frame, timeline, options, y);
     scene.height = (y + frame::MARGIN) as u32;
     Ok(scene)

@@ -53,18 +53,14 @@ pub fn draw(
         scene.text((frame.left, y + 4), Anchor::Left, style, note);
         y += 16;
     }
-    draw_labels(scene, frame, timeline, y)
+    draw_labels(scene, frame, y)
 }
 
 fn draw_panel(scene: &mut Scene, frame: &Frame, counter: &Counter, top: i32) {
     let bottom = top + HEIGHT;
     let peak = counter.peak();
     draw_grid(scene, frame, top, bottom);
-    // A capacity far above the peak would press the curve to the ground: then it is only told.
-    let shown = counter
-        .capacity
-        .filter(|&capacity| capacity <= peak.saturating_mul(4));
-    let full = shown.unwrap_or(peak).max(peak).max(1);
+    let full = counter.capacity.unwrap_or(peak).max(peak).max(1);
     let height = |value: f64| ((HEIGHT - 3) as f64 * value / full as f64).ceil() as i32;
     let columns = merge(&counter.samples, frame.raster(1));
     for (color, value) in [
@@ -83,7 +79,7 @@ fn draw_panel(scene: &mut Scene, frame: &Frame, counter: &Counter, top: i32) {
             color,
         }));
     }
-    if let Some(capacity) = shown {
+    if let Some(capacity) = counter.capacity {
         draw_dashes(scene, frame, bottom - height(capacity as f64));
     }
     scene.rectangle((frame.left, bottom), (frame.right, bottom + 1), LINE);

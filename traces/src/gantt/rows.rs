@@ -1,13 +1,13 @@
 //! Rows of tracks under the headings of their groups.
 //!
-//! A track whose slices overlap up to four times is drawn in as many lanes, one above the other. With more overlap
-//! the row is a profile: its height is the share of the greatest overlap.
+//! A track whose slices overlap up to four times is drawn in as many lanes, one above the other. With more overlap,
+//! or where most slices are too narrow to see lanes, the row is a profile: full height is the greatest overlap.
 
 use super::axis::draw_grid;
 use super::frame::{Frame, MARGIN};
 use super::scene::{Anchor, LINE, Scene, Shape, Steps, TextStyle};
 use super::select::{Row, Selection};
-use crate::columns::{Bar, LEVELS, Run, Strip, profile, strip};
+use crate::columns::{Bar, LEVELS, Run, SINGLE_WIDTH, Strip, profile, strip};
 use crate::font::{shorten, text_width};
 use crate::palette::{Color, category_color, edge_color, text_color};
 use crate::quantity::percentage;
@@ -19,10 +19,12 @@ const HEADING: i32 = 19;
 const MOST_LANES: u32 = 4;
 /// Most runs and bars of all rows, about two megabytes of SVG; beyond, columns become wider.
 const MOST_SHAPES: usize = 20_000;
-/// Bars at least this wide are divided from an equal neighbour by a line.
-const DIVIDED_WIDTH: i32 = 5;
+/// Least width of slices that show in lanes.
+const LANE_COLUMNS: u32 = 3;
+/// Grey of the line under a row.
+const LANE_LINE: Color = (225, 225, 225);
 /// Least width of a name that is not whole.
-const LEAST_SHORT_NAME: i32 = 34;
+const LEAST_SHORT_NAME: i32 = 54;
 
 /// Draws all rows; returns where the next part begins.
 pub fn draw(
@@ -42,11 +44,15 @@ pub fn draw(
             &group.name,
             if index == 0 { "busy" } else { "" },
         );
-        let bottom = y + group.rows.len() as i32 * frame.row_height;
-        draw_grid(scene, frame, y, bottom);
+        let height: i32 = group
+            .rows
+            .iter()
+            .map(|row| row_height(frame, timeline, row))
+            .sum();
+        draw_grid(scene, frame, y, y + height);
         for (row, strips) in group.rows.iter().zip(&mut strips) {
             draw_row(scene, frame, timeline, row, &strips, y);
-            y += frame.row_height;
+            y += row_height(frame, timeline, row);
         }
     }
     if selection.tracks_left_out > 0 {
@@ -97,14 +103,34 @@ fn merge(frame: &Frame, timeline: &Timeline, selection: &Selection) -> Vec<Vec<S
     }
 }
 
+/// Number of lanes to draw, or `None` for a profile.
+fn lanes_of(frame: &Frame, timeline: &Timeline, row: &Row) -> Option<u32> {
+    let slices = &timeline.tracks[row.track].slices;
+    let raster = frame.raster(1);
+    let wide = slices.iter().filter(|s| raster.covers(s, LANE_COLUMNS));
+    match row.lanes.count {
+        1 => Some(1),
+        count if count <= MOST_LANES && 2 * wide.count() >= slices.len() => Some(count),
+        _ => None,
+    }
+}
+
+/// Rows with lanes are higher, by a third of a row for each further lane; a profile takes one and a half rows.
+fn row_height(frame: &Frame, timeline: &Timeline, row: &Row) -> i32 {
+    match lanes_of(frame, timeline, row) {
+        Some(lanes) => frame.row_height + (lanes as i32 - 1) * frame.row_height / 3,
+        None => frame.row_height * 3 / 2,
+    }
+}
+
 fn merge_row(frame: &Frame, timeline: &Timeline, row: &Row, column: u32) -> Vec<Strip> {
     let slices = &timeline.tracks[row.track].slices;
     let raster = frame.raster(column);
     let lanes = &row.lanes;
-    if lanes.count > MOST_LANES {
+    let Some(count) = lanes_of(frame, timeline, row) else {
         return vec![profile(slices, lanes.count, raster)];
-    }
-    (0..lanes.count)
+    };
+    (0..count)
         .map(|lane| {
             let in_lane = |&&i: &&usize| lanes.lane[i] == lane;
             let indices: Vec<usize> = lanes.order.iter().filter(in_lane).copied().collect();
@@ -122,12 +148,13 @@ fn draw_row(
     top: i32,
 ) {
     let track = &timeline.tracks[row.track];
-    let middle = top + frame.row_height / 2;
+    let bottom = top + row_height(frame, timeline, row);
+    let middle = (top + bottom) / 2;
     frame.draw_label(scene, middle, &track.name);
     let style = TextStyle::new(frame.row_em);
     let share = percentage(row.busy, timeline.end);
     scene.text((frame.right + 8, middle), Anchor::Left, style, share);
-    let inner = (top + 2, top + frame.row_height - 2);
+    let inner = (top + 2, bottom - 2);
     let height = inner.1 - inner.0;
     let count = strips.len() as i32;
     for (lane, strip) in strips.iter().enumerate() {
@@ -141,8 +168,7 @@ fn draw_row(
         draw_runs(scene, band, &strip.runs);
         draw_bars(scene, band, &strip.bars, &track.slices);
     }
-    let base = top + frame.row_height - 2;
-    scene.rectangle((frame.left, base), (frame.right, base + 1), (225, 225, 225));
+    scene.rectangle((frame.left, inner.1), (frame.right, inner.1 + 1), LANE_LINE);
 }
 
 /// Where a lane is drawn.
@@ -180,19 +206,19 @@ fn draw_runs(scene: &mut Scene, band: Band, runs: &[Run]) {
 fn draw_bars(scene: &mut Scene, band: Band, bars: &[Bar], slices: &[Slice]) {
     let mut before: Option<&Bar> = None;
     for bar in bars {
-        let slice = &slices[bar.slice];
-        let color = band.color(slice.category);
+        let color = band.color(bar.category);
         let (left, right) = (band.left + bar.left, band.left + bar.right);
         scene.rectangle((left, band.top), (right, band.bottom), color);
-        let touches = before.is_some_and(|before| {
-            before.right == bar.left
-                && slices[before.slice].category == slice.category
-                && (bar.right - bar.left).min(before.right - before.left) >= DIVIDED_WIDTH
+        let divided = before.is_some_and(|before| {
+            let narrower = (bar.right - bar.left).min(before.right - before.left);
+            before.right == bar.left && before.category == bar.category && narrower >= SINGLE_WIDTH
         });
-        if touches {
+        if divided {
             scene.rectangle((left, band.top), (left + 1, band.bottom), edge_color(color));
         }
-        draw_name(scene, band, (left, right), &slice.name, color);
+        if let Some(slice) = bar.slice {
+            draw_name(scene, band, (left, right), &slices[slice].name, color);
+        }
         before = Some(bar);
     }
 }
@@ -201,10 +227,10 @@ fn draw_bars(scene: &mut Scene, band: Band, bars: &[Bar], slices: &[Slice]) {
 fn draw_name(scene: &mut Scene, band: Band, (left, right): (i32, i32), name: &str, color: Color) {
     let height = band.bottom - band.top;
     let room = right - left - 6;
-    if height < 9 || room < 6 {
+    if height < 10 || room < 6 {
         return;
     }
-    let em = f64::from(height - 3).clamp(7.0, 10.5);
+    let em = f64::from(height - 2).min(10.5);
     let whole = text_width(name, em) <= room;
     if !whole && room < LEAST_SHORT_NAME {
         return;
