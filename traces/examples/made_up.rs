@@ -38,7 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     let json = fs::File::create(format!("{prefix}.json"))?;
     perfetto::write(&timeline, std::io::BufWriter::new(json))?;
-    csv::slices(&timeline, fs::File::create(format!("{prefix}.csv"))?)?;
+    let table = fs::File::create(format!("{prefix}.csv"))?;
+    csv::slices(&timeline, std::io::BufWriter::new(table))?;
     Ok(())
 }
 

@@ -18,7 +18,7 @@ pub enum CsvError {
 }
 
 /// Writes `group,track,start,end,duration,category,name,arguments`, in the order of tracks and slices. Arguments are
-/// `name=value`, separated by `; `.
+/// `name=value`, separated by `; `. Unbuffered: pass a `BufWriter` for files.
 ///
 /// # Errors
 /// If the timeline contradicts itself or `out` fails.

@@ -2,8 +2,9 @@
 //!
 //! Up to seven categories take Okabe and Ito's colours ("Color Universal Design", 2008), which all common kinds of
 //! colour vision tell apart. More take the viridis ramp (van der Walt and Smith, 2015) in the order of the
-//! categories, so that colour shows how far the whole has come; neighbours, which stand side by side most often,
-//! alternate between dark, light and plain, a difference that needs no colour vision at all.
+//! categories, so that colour shows how far the whole has come. Neighbours, which stand side by side most often,
+//! alternate between dark, light and plain: of up to 60 categories each differs from the next two by at least 10 in
+//! CIE 1976 L*a*b*, also as seen with deuteranopia.
 
 /// Red, green, blue.
 pub type Color = (u8, u8, u8);
@@ -50,9 +51,9 @@ pub fn category_color(index: Option<u32>, count: usize) -> Color {
             let color = ramp(position);
             // The dark end has room for lighter colours, the bright end for darker ones.
             match index % 3 {
-                0 => mix(color, BLACK, 0.05 + 0.30 * position),
-                1 => mix(color, WHITE, 0.45 - 0.25 * position),
-                _ => mix(color, WHITE, 0.15 - 0.15 * position),
+                0 => mix(color, BLACK, 0.15 + 0.33 * position),
+                1 => mix(color, WHITE, 0.55 - 0.20 * position),
+                _ => mix(color, WHITE, 0.22 - 0.20 * position),
             }
         }
     }
@@ -99,21 +100,68 @@ mod tests {
         assert_eq!(ramp(0.5 / BRIGHTEST), RAMP[4]);
     }
 
-    #[test]
-    fn neighbours_differ_in_luminance_and_all_colours_are_distinct() {
-        for count in [8, 25, 60] {
-            let colors: Vec<Color> = (0..count)
-                .map(|i| category_color(Some(i), count as usize))
-                .collect();
-            for pair in colors.windows(2) {
-                let (dark, light) = (luminance(pair[0]), luminance(pair[1]));
-                let contrast = (dark.max(light) + 0.05) / (dark.min(light) + 0.05);
-                assert!(contrast > 1.15, "{pair:?} of {count}: {contrast}");
+    /// Simulation of deuteranopia in linear RGB (Machado, Oliveira and Fernandes, 2009).
+    const DEUTERANOPIA: [[f64; 3]; 3] = [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ];
+    const NORMAL: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    /// Linear sRGB to X, Y, Z, relative to the white of D65.
+    const TO_XYZ: [[f64; 3]; 3] = [
+        [0.433953, 0.376219, 0.189828],
+        [0.212673, 0.715152, 0.072175],
+        [0.017757, 0.109471, 0.872773],
+    ];
+
+    fn times(matrix: [[f64; 3]; 3], v: [f64; 3]) -> [f64; 3] {
+        matrix.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2])
+    }
+
+    fn lab(color: Color, vision: [[f64; 3]; 3]) -> [f64; 3] {
+        let linear = [color.0, color.1, color.2].map(|channel| {
+            let c = f64::from(channel) / 255.0;
+            if c <= 0.04045 {
+                c / 12.92
+            } else {
+                ((c + 0.055) / 1.055).powf(2.4)
             }
-            let mut distinct = colors.clone();
-            distinct.sort_unstable();
-            distinct.dedup();
-            assert_eq!(distinct.len(), colors.len());
+        });
+        let seen = times(vision, linear).map(|c| c.clamp(0.0, 1.0));
+        let [x, y, z] = times(TO_XYZ, seen).map(|c| {
+            if c > 0.008856 {
+                c.cbrt()
+            } else {
+                7.787 * c + 16.0 / 116.0
+            }
+        });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    fn difference(a: Color, b: Color, vision: [[f64; 3]; 3]) -> f64 {
+        let (a, b) = (lab(a, vision), lab(b, vision));
+        let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
+        squares.sum::<f64>().sqrt()
+    }
+
+    #[test]
+    fn a_known_difference() {
+        // Black and white differ by 100 in lightness and in nothing else.
+        assert!((difference(BLACK, WHITE, NORMAL) - 100.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn each_differs_from_the_next_two() {
+        for count in [7, 8, 12, 20, 25, 30, 60] {
+            let color = |i| category_color(Some(i), count as usize);
+            for (i, distance) in (0..count).flat_map(|i| [(i, 1), (i, 2)]) {
+                if i + distance < count {
+                    for vision in [NORMAL, DEUTERANOPIA] {
+                        let found = difference(color(i), color(i + distance), vision);
+                        assert!(found >= 10.0, "{i} and next {distance} of {count}: {found}");
+                    }
+                }
+            }
         }
     }
 

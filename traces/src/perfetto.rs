@@ -205,10 +205,10 @@ impl<W: Write> Events<W> {
     fn open(&mut self, timeline: &Timeline) -> io::Result<()> {
         writeln!(
             self.out,
-            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"title\":{},\"subtitle\":{},\"1 ns\":{}}},\"traceEvents\":[",
+            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"title\":{},\"subtitle\":{},\"nanoseconds_are\":{}}},\"traceEvents\":[",
             quoted(&timeline.title),
             quoted(&timeline.subtitle),
-            quoted(&format!("1 of {}", timeline.time_unit)),
+            quoted(&timeline.time_unit),
         )
     }
 
@@ -369,7 +369,32 @@ mod tests {
     #[test]
     fn whole_trace() {
         let text = written(&small());
-        expect![[""]].assert_eq(&text);
+        expect![[r#"
+            {"displayTimeUnit":"ns","otherData":{"title":"Small","subtitle":"for the test","nanoseconds_are":"cycles"},"traceEvents":[
+            {"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"machines"}},
+            {"ph":"M","name":"process_sort_index","pid":1,"tid":0,"args":{"sort_index":1}},
+            {"ph":"M","name":"process_name","pid":2,"tid":0,"args":{"name":"wires"}},
+            {"ph":"M","name":"process_sort_index","pid":2,"tid":0,"args":{"sort_index":2}},
+            {"ph":"M","name":"process_name","pid":3,"tid":0,"args":{"name":"memory"}},
+            {"ph":"M","name":"process_sort_index","pid":3,"tid":0,"args":{"sort_index":3}},
+            {"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"m0"}},
+            {"ph":"M","name":"thread_sort_index","pid":1,"tid":1,"args":{"sort_index":1}},
+            {"ph":"M","name":"thread_name","pid":2,"tid":2,"args":{"name":"shared"}},
+            {"ph":"M","name":"thread_sort_index","pid":2,"tid":2,"args":{"sort_index":2}},
+            {"ph":"M","name":"thread_name","pid":2,"tid":3,"args":{"name":"shared (2)"}},
+            {"ph":"M","name":"thread_sort_index","pid":2,"tid":3,"args":{"sort_index":3}},
+            {"ph":"M","name":"thread_name","pid":1,"tid":4,"args":{"name":"m1"}},
+            {"ph":"M","name":"thread_sort_index","pid":1,"tid":4,"args":{"sort_index":4}},
+            {"ph":"X","name":"a \"1\"","cat":"first","pid":1,"tid":1,"ts":0.000,"dur":1.500,"args":{"bits":"64","by":"b\\n"}},
+            {"ph":"X","name":"x","cat":"","pid":2,"tid":2,"ts":1.500,"dur":1.500},
+            {"ph":"X","name":"y","cat":"","pid":2,"tid":3,"ts":2.000,"dur":2.000},
+            {"ph":"X","name":"b","cat":"first","pid":1,"tid":4,"ts":3.000,"dur":0.001},
+            {"ph":"C","name":"fill","pid":3,"ts":0.000,"args":{"bits":10}},
+            {"ph":"C","name":"fill","pid":3,"ts":3.000,"args":{"bits":0}},
+            {"ph":"s","id":0,"name":"t","cat":"flow","pid":1,"tid":1,"ts":1.499},
+            {"ph":"f","id":0,"name":"t","cat":"flow","pid":2,"tid":3,"ts":2.000,"bp":"e"}
+            ]}
+        "#]].assert_eq(&text);
         assert!(serde_json::from_str::<Value>(&text).is_ok());
     }
 

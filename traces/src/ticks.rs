@@ -1,6 +1,6 @@
 //! Ticks of the time axis: multiples of 1, 2 or 5 times a power of ten, with one suffix for the whole axis.
 
-const SUFFIXES: [&str; 5] = ["", "k", "M", "G", "T"];
+const SUFFIXES: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 
 /// A tick and its label.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,13 +37,12 @@ fn step(end: u64, most: u32) -> u64 {
     }
 }
 
-/// Power of 1000 to count in: the greatest that leaves at most two decimals and at most four digits.
+/// Power of 1000 to count in: labels have at most four digits, and no decimals where that is possible.
 fn suffix(end: u64, step: u64) -> usize {
     let mut suffix = 0;
     let mut unit: u64 = 1;
-    while suffix + 1 < SUFFIXES.len() && end / unit >= 10_000
-        || (end / unit >= 1000 && step / unit >= 100)
-    {
+    let long = |unit: u64| end / unit >= 10_000 || step / unit >= 1000;
+    while suffix + 1 < SUFFIXES.len() && long(unit) {
         unit *= 1000;
         suffix += 1;
     }
@@ -80,15 +79,24 @@ mod tests {
         assert_eq!(labels(10, 5), "0 2 4 6 8 10");
         assert_eq!(labels(950, 10), "0 100 200 300 400 500 600 700 800 900");
         assert_eq!(labels(5_000, 5), "0 1k 2k 3k 4k 5k");
-        assert_eq!(labels(2_600, 6), "0 0.5k 1.0k 1.5k 2.0k 2.5k");
+        assert_eq!(labels(2_600, 6), "0 500 1000 1500 2000 2500");
+        assert_eq!(
+            labels(1_020, 15),
+            "0 100 200 300 400 500 600 700 800 900 1000"
+        );
         assert_eq!(labels(123_456, 7), "0 20k 40k 60k 80k 100k 120k");
-        assert_eq!(labels(1_234_567, 7), "0 0.2M 0.4M 0.6M 0.8M 1.0M 1.2M");
+        assert_eq!(labels(1_234_567, 7), "0 200k 400k 600k 800k 1000k 1200k");
         assert_eq!(labels(48_000_000, 5), "0 10M 20M 30M 40M");
+        assert_eq!(labels(12_000, 5), "0 5k 10k");
+        assert_eq!(
+            labels(11_000, 30),
+            "0 0.5k 1.0k 1.5k 2.0k 2.5k 3.0k 3.5k 4.0k 4.5k 5.0k 5.5k 6.0k 6.5k 7.0k 7.5k 8.0k 8.5k 9.0k 9.5k 10.0k 10.5k 11.0k"
+        );
     }
 
     #[test]
     fn the_ends_of_the_range_are_safe() {
         assert_eq!(labels(0, 5), "0");
-        assert_eq!(choose_ticks(u64::MAX, 10).len(), 10);
+        assert_eq!(labels(u64::MAX, 3), "0 5E 10E 15E");
     }
 }

@@ -329,4 +329,11 @@ mod tests {
         );
         assert_eq!(timeline.counters[0].peak(), 4);
     }
+
+    #[test]
+    fn a_timeline_survives_json() {
+        let timeline = one_slice(Slice::new(3, 10, "a", None));
+        let text = serde_json::to_string(&timeline).unwrap();
+        assert_eq!(serde_json::from_str::<Timeline>(&text).unwrap(), timeline);
+    }
 }

@@ -46,8 +46,9 @@ pub fn draw(
     }
     if selection.counters_left_out > 0 {
         let note = format!(
-            "{} less filled panels are not drawn",
-            selection.counters_left_out
+            "not drawn: {} of {} panels, with lower peaks",
+            selection.counters_left_out,
+            timeline.counters.len()
         );
         let style = TextStyle::faint(LABEL_EM);
         scene.text((frame.left, y + 4), Anchor::Left, style, note);

@@ -56,7 +56,12 @@ pub fn draw(
         }
     }
     if selection.tracks_left_out > 0 {
-        let note = format!("{} less busy rows are not drawn", selection.tracks_left_out);
+        let note = format!(
+            "not drawn: {} of {} rows, each busy {} of the time at most",
+            selection.tracks_left_out,
+            timeline.tracks.len(),
+            percentage(selection.busiest_left_out, timeline.end)
+        );
         scene.text(
             (frame.left, y + 9),
             Anchor::Left,

@@ -14,6 +14,8 @@ pub struct Selection {
     pub groups: Vec<RowGroup>,
     /// Number of tracks left out.
     pub tracks_left_out: usize,
+    /// Busy time of the busiest of them.
+    pub busiest_left_out: u64,
     /// Indices of counters, in the timeline's order.
     pub counters: Vec<usize>,
     /// Number of counters left out.
@@ -68,11 +70,14 @@ pub fn select(timeline: &Timeline, options: &GanttOptions) -> Selection {
             }),
         }
     }
+    let left_out = (0..busy.len()).filter(|i| drawn.binary_search(i).is_err());
+    let busiest_left_out = left_out.map(|i| busy[i]).max().unwrap_or(0);
     let fill = |i: usize| fill(&timeline.counters[i]);
     let counters = highest(timeline.counters.len(), options.counters, fill);
     Selection {
         groups,
         tracks_left_out: timeline.tracks.len() - drawn.len(),
+        busiest_left_out,
         counters_left_out: timeline.counters.len() - counters.len(),
         counters,
     }
