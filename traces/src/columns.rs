@@ -13,7 +13,7 @@ use crate::Slice;
 /// Steps of a column's height.
 pub const LEVELS: u32 = 8;
 /// Pixels from which on a bar is always one slice.
-pub const SINGLE_WIDTH: i32 = 5;
+pub const SINGLE_WIDTH: i32 = 6;
 
 /// How time becomes pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -280,16 +280,16 @@ mod tests {
             Slice::new(20, 40, "", Some(0)),
             Slice::new(40, 60, "", Some(0)),
             Slice::new(60, 80, "other category", Some(1)),
-            Slice::new(80, 130, "wide", Some(1)),
-            Slice::new(140, 160, "apart", Some(1)),
+            Slice::new(80, 140, "wide", Some(1)),
+            Slice::new(150, 170, "apart", Some(1)),
         ];
         assert_eq!(
             bars(&all(&slices, RASTER)),
             [
                 (0, 6, None),
                 (6, 8, Some(3)),
-                (8, 13, Some(4)),
-                (14, 16, Some(5))
+                (8, 14, Some(4)),
+                (15, 17, Some(5))
             ]
         );
     }
@@ -366,5 +366,48 @@ mod tests {
         assert_eq!(all(&[Slice::new(5, 5, "", None)], RASTER), Strip::default());
         let empty = Raster { end: 0, ..RASTER };
         assert_eq!(all(&[Slice::new(0, 0, "", None)], empty), Strip::default());
+    }
+
+    /// Painted eighths of pixels: bars over runs.
+    fn painted(strip: &Strip, width: u32) -> u64 {
+        let mut heights = vec![0_u64; width as usize];
+        for run in &strip.runs {
+            heights[run.left as usize..run.right as usize].fill(u64::from(run.level));
+        }
+        for bar in &strip.bars {
+            heights[bar.left as usize..bar.right as usize].fill(u64::from(LEVELS));
+        }
+        heights.iter().sum()
+    }
+
+    #[test]
+    fn the_painted_area_is_the_busy_time() {
+        // Slices and gaps of lengths without a pattern, on average 0.2, 1, 2 and 20 pixels long.
+        let mut state = 1_u64;
+        let mut below = |bound: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % bound
+        };
+        for (longest, column) in [(400, 1), (2_000, 1), (4_000, 1), (40_000, 1), (2_000, 3)] {
+            let raster = Raster {
+                end: 1_000_000,
+                width: 1_000,
+                column,
+            };
+            let mut slices = Vec::new();
+            let mut start = below(longest);
+            while start + longest < raster.end {
+                let end = start + 1 + below(longest);
+                slices.push(Slice::new(start, end, "", None));
+                start = end + below(longest);
+            }
+            let busy: u64 = slices.iter().map(Slice::duration).sum();
+            let expected = busy as f64 * 8.0 / 1000.0;
+            let found = painted(&all(&slices, raster), raster.width) as f64;
+            let error = (found / expected - 1.0).abs();
+            assert!(error < 0.04, "{longest}, {column}: {found} for {expected}");
+        }
     }
 }

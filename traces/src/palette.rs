@@ -70,7 +70,7 @@ pub fn text_color(background: Color) -> Color {
 
 /// A line that is seen on `color`.
 pub fn edge_color(color: Color) -> Color {
-    mix(color, (0, 0, 0), 0.45)
+    mix(color, BLACK, 0.35)
 }
 
 fn ramp(position: f64) -> Color {

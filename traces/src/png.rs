@@ -209,4 +209,18 @@ mod tests {
     fn rows_become_differences() {
         assert_eq!(filter(&[1, 2, 3, 1, 2, 4], 3), [2, 1, 2, 3, 2, 0, 0, 1]);
     }
+
+    #[test]
+    fn a_whole_file() {
+        // Four pixels of one colour, twice; other readers show them as such.
+        let file = encode(&[10, 20, 30].repeat(8), 4, 2);
+        let hex: String = file[41..]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        expect_test::expect![
+            "780163e21291832326060606380200126000f54fca483c0000000049454e44ae426082"
+        ]
+        .assert_eq(&hex);
+    }
 }

@@ -37,11 +37,15 @@ fn step(end: u64, most: u32) -> u64 {
     }
 }
 
-/// Power of 1000 to count in: labels have at most four digits, and no decimals where that is possible.
+/// Power of 1000 to count in: small numbers stay as they are up to 9999, with a suffix labels are at most 999, with
+/// one decimal if the step needs it.
 fn suffix(end: u64, step: u64) -> usize {
     let mut suffix = 0;
     let mut unit: u64 = 1;
-    let long = |unit: u64| end / unit >= 10_000 || step / unit >= 1000;
+    let long = |unit: u64| match unit {
+        1 => end >= 10_000 || step >= 1000,
+        _ => end / unit >= 1000 && step / unit >= 100,
+    };
     while suffix + 1 < SUFFIXES.len() && long(unit) {
         unit *= 1000;
         suffix += 1;
@@ -85,7 +89,7 @@ mod tests {
             "0 100 200 300 400 500 600 700 800 900 1000"
         );
         assert_eq!(labels(123_456, 7), "0 20k 40k 60k 80k 100k 120k");
-        assert_eq!(labels(1_234_567, 7), "0 200k 400k 600k 800k 1000k 1200k");
+        assert_eq!(labels(1_234_567, 7), "0 0.2M 0.4M 0.6M 0.8M 1.0M 1.2M");
         assert_eq!(labels(48_000_000, 5), "0 10M 20M 30M 40M");
         assert_eq!(labels(12_000, 5), "0 5k 10k");
         assert_eq!(

@@ -28,7 +28,7 @@ use scene::Scene;
 pub struct GanttOptions {
     /// Width of the picture in pixels, labels included; at least 480.
     pub width: u32,
-    /// Height of a row in pixels; `None` makes rows lower the more there are.
+    /// Height of a row in pixels, from 10 to 200; `None` makes rows lower the more there are.
     pub row_height: Option<u32>,
     /// Most tracks drawn; of more the idlest are left out, and counted below the rows.
     pub tracks: usize,
