@@ -11,11 +11,13 @@
 //! depend on the graph's structure, not on names or on the order of the file.
 
 pub mod canonical;
+pub mod layout;
 pub mod nest;
 pub mod onnx;
 pub mod region;
 pub mod yaml;
 
+mod radix;
 mod show;
 
 use crate::ids::{LayerId, TensorId};
