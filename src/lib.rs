@@ -10,7 +10,16 @@
 
 pub mod units;
 pub mod ids;
+pub mod diagnostic;
+mod document;
+pub mod library;
 pub mod workload;
 pub mod accelerator;
 pub mod mapping;
 pub mod cost;
+pub mod fusion;
+pub mod cn;
+pub mod allocation;
+pub mod placement;
+pub mod schedule;
+pub mod ledger;

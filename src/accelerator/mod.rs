@@ -7,10 +7,16 @@
 //!
 //! Costs of memories are picojoules per access of the full `bandwidth_max` word.
 
+mod assemble;
+mod connect;
+mod core_file;
+mod ports;
 pub mod route;
 pub mod yaml;
 
 mod show;
+
+pub use assemble::{TopMemory, lone_core};
 
 use crate::ids::{CoreId, CoreKindId, PoolId, ResourceId};
 use crate::units::{Bits, BitsPerCycle, Picojoules};
