@@ -17,6 +17,7 @@ pub mod onnx;
 pub mod region;
 pub mod yaml;
 
+mod radix;
 mod show;
 
 use crate::ids::{LayerId, TensorId};
