@@ -25,3 +25,4 @@ pub mod schedule;
 pub mod ledger;
 pub mod overrides;
 pub mod costing;
+pub mod pipeline;
