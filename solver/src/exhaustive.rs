@@ -32,7 +32,8 @@ pub fn exhaustive(problem: &Problem, weights: &Weights, limit: u64) -> Option<Be
     let mut best = (Score::WORST, choices.clone());
     loop {
         let score = State::new(&index, *weights, &choices).score();
-        if score.beats(best.0) {
+        let less = (score.violation, score.value) < (best.0.violation, best.0.value);
+        if less {
             best = (score, choices.clone());
         }
         if !advance(&index, &mut choices) {

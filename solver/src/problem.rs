@@ -113,20 +113,35 @@ pub enum Overflow {
     Priced(f64),
 }
 
-/// Interchangeable blocks of resources: any permutation of the blocks maps the problem onto
-/// itself. A block lists what moves together (a machine and its own port), in the same order
-/// in every block.
+/// Interchangeable blocks: any permutation of the blocks maps the problem onto itself.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Symmetry {
-    /// The blocks, all of equal length, without a resource in common.
-    pub blocks: Vec<Vec<u32>>,
+    /// The blocks, all alike, without a resource or budget in common.
+    pub blocks: Vec<Block>,
+}
+
+/// What moves together (a machine, its own port, the budget of its memory), listed in the same
+/// order in every block.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Resources.
+    #[serde(default)]
+    pub resources: Vec<u32>,
+    /// Budgets.
+    #[serde(default)]
+    pub budgets: Vec<u32>,
 }
 
 impl Symmetry {
     /// Single interchangeable resources.
     pub fn of_resources(resources: &[u32]) -> Self {
-        let blocks = resources.iter().map(|&resource| vec![resource]).collect();
+        let block = |&resource: &u32| Block {
+            resources: vec![resource],
+            budgets: Vec::new(),
+        };
+        let blocks = resources.iter().map(block).collect();
         Self { blocks }
     }
 }
@@ -171,10 +186,17 @@ impl Problem {
             }
         }
         for (s, symmetry) in self.symmetric.iter().enumerate() {
-            for &resource in symmetry.blocks.iter().flatten() {
-                below(resource, self.resources, || {
-                    format!("symmetry {s}: resource")
-                })?;
+            for block in &symmetry.blocks {
+                for &resource in &block.resources {
+                    below(resource, self.resources, || {
+                        format!("symmetry {s}: resource")
+                    })?;
+                }
+                for &budget in &block.budgets {
+                    below(budget, self.budgets.len(), || {
+                        format!("symmetry {s}: budget")
+                    })?;
+                }
             }
         }
         Ok(())

@@ -91,6 +91,12 @@ impl<'a> State<'a> {
         self.sum();
     }
 
+    /// Replaces all choices.
+    pub fn set(&mut self, choices: &[u32]) {
+        self.choices.copy_from_slice(choices);
+        self.sum();
+    }
+
     pub fn score(&self) -> Score {
         self.score_with(self.times.iter().sum())
     }
