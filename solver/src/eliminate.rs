@@ -125,9 +125,9 @@ fn entries(index: &Index, scope: &[usize]) -> Option<u64> {
 
 /// Position of the choices of `scope` in a table over it.
 fn position(index: &Index, scope: &[usize], choices: &[u32]) -> usize {
-    scope.iter().fold(0, |at, &t| {
-        at * index.choices(t) + choices[t] as usize
-    })
+    scope
+        .iter()
+        .fold(0, |at, &t| at * index.choices(t) + choices[t] as usize)
 }
 
 /// Calls `visit` for all choices of `scope`, in the order of its table.

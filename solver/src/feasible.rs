@@ -23,7 +23,10 @@ pub(crate) fn check_budgets(problem: &Problem) -> Result<(), SolveError> {
     for (b, budget) in problem.budgets.iter().enumerate() {
         let least = problem.tasks.iter().map(|task| {
             let amounts = task.choices.iter().map(|choice| {
-                let mine = choice.uses.iter().filter(|&&(other, _)| other as usize == b);
+                let mine = choice
+                    .uses
+                    .iter()
+                    .filter(|&&(other, _)| other as usize == b);
                 mine.map(|&(_, amount)| amount).sum::<f64>()
             });
             amounts.fold(f64::INFINITY, f64::min)

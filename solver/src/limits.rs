@@ -18,7 +18,7 @@ pub struct Limits {
     pub columns: usize,
     /// Entries of the tables of the exact elimination, beyond which models are used. 0: never.
     pub tables: u64,
-    /// Evaluations per local search.
+    /// Evaluations per local search; at most [`Limits::EVALUATIONS_PER_TASK`] per task are used.
     pub evaluations: u64,
     /// Wall-clock limit. The answer then depends on the machine's speed.
     pub time_limit: Option<Duration>,
@@ -31,17 +31,26 @@ impl Default for Limits {
             window: 6,
             nodes: 1000,
             columns: 20_000,
-            tables: 50_000,
-            evaluations: 500_000,
+            tables: 300_000,
+            evaluations: 1_000_000,
             time_limit: None,
         }
     }
 }
 
 impl Limits {
+    /// Small parts are searched through sooner.
+    pub const EVALUATIONS_PER_TASK: u64 = 20_000;
+
+    /// Evaluations of a local search over `tasks` tasks.
+    pub(crate) fn evaluations_for(&self, tasks: usize) -> u64 {
+        let most = Self::EVALUATIONS_PER_TASK.saturating_mul(tasks as u64);
+        self.evaluations.min(most)
+    }
+
     /// Nodes for a model of `columns` variables.
     pub(crate) fn nodes_for(&self, columns: usize) -> u64 {
-        self.nodes * 1000 / columns.max(1000) as u64
+        self.nodes.saturating_mul(1000) / columns.max(1000) as u64
     }
 }
 

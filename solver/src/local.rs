@@ -31,12 +31,7 @@ pub struct Improved {
 ///
 /// # Panics
 /// If the problem is malformed or `start` does not fit it.
-pub fn improve(
-    problem: &Problem,
-    weights: &Weights,
-    start: &[u32],
-    evaluations: u64,
-) -> Improved {
+pub fn improve(problem: &Problem, weights: &Weights, start: &[u32], evaluations: u64) -> Improved {
     assert_eq!(start.len(), problem.tasks.len(), "one choice per task");
     improve_from(&Index::new(problem), *weights, start, evaluations)
 }

@@ -209,9 +209,7 @@ impl Problem {
         }
         for (c, choice) in task.choices.iter().enumerate() {
             let at = || format!("task {t}, choice {c}");
-            amounts(&choice.loads, self.resources, || {
-                format!("{}: loads", at())
-            })?;
+            amounts(&choice.loads, self.resources, || format!("{}: loads", at()))?;
             amounts(&choice.uses, self.budgets.len(), || {
                 format!("{}: uses", at())
             })?;

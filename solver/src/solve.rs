@@ -1,11 +1,11 @@
-//! The solver: greedy, local search, windows, one model of the whole, local search again.
+//! The solver: greedy, local search, windows, one model of the whole.
 //!
 //! Independent parts are solved one by one; values and bounds add up. For each part:
 //! ```text
 //! 1 elimination, if its tables are small: optimal
 //! 2 greedy + local search; if hard budgets are broken, a model of the violation alone
 //! 3 bound: relaxation without edges (tiny)
-//! 4 windows (fix and optimise), local search
+//! 4 iterated local search; windows (fix and optimise); local search
 //! 5 the whole model, symmetric choices forbidden, started from 4: bound, perhaps optimality;
 //!   without nodes left for it, its relaxation
 //! ```
@@ -15,9 +15,10 @@
 use crate::backend::{self, Effort, Outcome};
 use crate::eliminate::eliminate;
 use crate::error::SolveError;
-use crate::feasible::{check_budgets, repair};
+use crate::feasible::{check_budgets, infeasible, repair};
 use crate::greedy::greedy_from;
 use crate::index::Index;
+use crate::kicks;
 use crate::limits::{Clock, Limits};
 use crate::local::improve_from;
 use crate::model::{Aim, EdgeTerms, Form, time_units};
@@ -71,11 +72,7 @@ pub enum SolveStatus {
 /// # Errors
 /// [`SolveError::Malformed`]; [`SolveError::Infeasible`] and [`SolveError::NothingFound`] if
 /// hard budgets cannot be, or were not, satisfied.
-pub fn milp(
-    problem: &Problem,
-    weights: &Weights,
-    limits: &Limits,
-) -> Result<Solution, SolveError> {
+pub fn milp(problem: &Problem, weights: &Weights, limits: &Limits) -> Result<Solution, SolveError> {
     problem.validate()?;
     weights.validate()?;
     check_budgets(problem)?;
@@ -108,7 +105,11 @@ pub fn milp(
 }
 
 fn status(value: f64, bound: f64, limits: &Limits, stopped: bool) -> SolveStatus {
-    let gap = if value > 0.0 { 1.0 - bound / value } else { 0.0 };
+    let gap = if value > 0.0 {
+        1.0 - bound / value
+    } else {
+        0.0
+    };
     if gap <= limits.gap.max(PROOF) {
         SolveStatus::Optimal
     } else if stopped {
@@ -120,6 +121,9 @@ fn status(value: f64, bound: f64, limits: &Limits, stopped: bool) -> SolveStatus
 
 /// Relative distance below which value and bound agree: the accuracy of the backend.
 const PROOF: f64 = 1e-6;
+
+/// A window's model gets this fraction of the nodes: it improves, the whole model proves.
+const WINDOW_SHARE: u64 = 5;
 
 /// A part's choices and a bound on its value.
 struct Found {
@@ -140,7 +144,7 @@ impl Work<'_> {
         if let Some(choices) = eliminate(&index, weights, self.limits.tables) {
             let score = State::new(&index, weights, &choices).score();
             if score.violation > 0.0 {
-                return Err(crate::feasible::infeasible(&index, &choices));
+                return Err(infeasible(&index, &choices));
             }
             let bound = score.value;
             return Ok(Found { choices, bound });
@@ -152,6 +156,10 @@ impl Work<'_> {
             choices = self.improve(&index, weights, &choices);
         }
         let mut bound = self.relaxation(&index, weights, &choices);
+        if self.solved(&index, weights, &choices, bound) {
+            return Ok(Found { choices, bound });
+        }
+        choices = self.kick(&index, weights, &choices);
         if self.solved(&index, weights, &choices, bound) {
             return Ok(Found { choices, bound });
         }
@@ -175,9 +183,17 @@ impl Work<'_> {
     }
 
     fn improve(&mut self, index: &Index, weights: Weights, start: &[u32]) -> Vec<u32> {
-        let improved = improve_from(index, weights, start, self.limits.evaluations);
+        let limit = self.limits.evaluations_for(start.len());
+        let improved = improve_from(index, weights, start, limit);
         self.evaluations += improved.evaluations;
         improved.choices
+    }
+
+    fn kick(&mut self, index: &Index, weights: Weights, start: &[u32]) -> Vec<u32> {
+        let limit = self.limits.evaluations_for(start.len());
+        let (choices, spent) = kicks::kick(index, weights, start, limit, &mut self.clock);
+        self.evaluations += spent;
+        choices
     }
 
     /// Lower bound by the relaxation without edges; 0 if it fails.
@@ -194,7 +210,7 @@ impl Work<'_> {
         if window < 2 || self.limits.nodes == 0 {
             return choices.to_vec();
         }
-        let sizes = (window, self.limits.nodes);
+        let sizes = (window, self.limits.nodes.div_ceil(WINDOW_SHARE));
         let swept = windows::sweep(index, weights, choices, sizes, &mut self.clock);
         self.solves += swept.solves;
         self.improve(index, weights, &swept.choices)
