@@ -1,6 +1,8 @@
 //! Properties on random small problems, against the exhaustive oracle.
 
+use crate::backend::Effort;
 use crate::index::Index;
+use crate::model::{Aim, EdgeTerms, Form, time_units};
 use crate::state::{Move, State};
 use crate::*;
 use proptest::prelude::*;
@@ -48,10 +50,12 @@ fn problem(numbers: &[u16], hard: bool) -> Problem {
     for to in 1..count {
         for _ in 0..draw.below(3) {
             let from = draw.below(to);
+            // From dense tables to sparse ones.
+            let listed = 1 + draw.below(4);
             let mut pairs = Vec::new();
             for a in 0..tasks[from].choices.len() {
                 for b in 0..tasks[to].choices.len() {
-                    if draw.below(3) > 0 {
+                    if draw.below(4) < listed {
                         pairs.push(Pair {
                             from_choice: a as u32,
                             to_choice: b as u32,
@@ -152,7 +156,7 @@ fn weights() -> impl Strategy<Value = Weights> {
 }
 
 fn numbers() -> impl Strategy<Value = Vec<u16>> {
-    prop::collection::vec(any::<u16>(), 0..500)
+    prop::collection::vec(any::<u16>(), 0..1000)
 }
 
 /// Models only, no tables.
@@ -199,6 +203,34 @@ proptest! {
         agree(&found, &best, true)?;
         prop_assert_eq!(&found.objective, &evaluate(&problem, &weights, &found.choices));
         prop_assert_eq!(&found, &milp(&problem, &weights, &models()).unwrap());
+    }
+
+    #[test]
+    fn the_linear_model_is_exact(numbers in numbers(), weights in weights()) {
+        let problem = problem(&numbers, false);
+        let best = oracle(&problem, &weights);
+        let index = Index::new(&problem);
+        let start = State::new(&index, weights, &vec![0; problem.tasks.len()]).objective();
+        prop_assume!(start.value > 0.0);
+        let allowed = symmetry::allowed(&index, &[]);
+        let form = Form {
+            index: &index,
+            weights,
+            allowed: &allowed,
+            edges: EdgeTerms::Modelled,
+            aim: Aim::Objective,
+            time_units: &time_units(&index, &start.times),
+            unit: start.value,
+            integral: true,
+        };
+        let effort = Effort { nodes: 1_000_000, ..Effort::default() };
+        let outcome = backend::solve(&form, &effort);
+        let optimum = best.objective.value;
+        let tolerance = 1e-6 * (1.0 + start.value);
+        let choices = outcome.choices.expect("feasible");
+        prop_assert!((evaluate(&problem, &weights, &choices).value - optimum).abs() <= tolerance);
+        let bound = outcome.bound.expect("solved");
+        prop_assert!((bound - optimum).abs() <= tolerance, "{bound} is not {optimum}");
     }
 
     #[test]

@@ -30,10 +30,15 @@ pub(crate) fn check<'a>(index: &Index<'a>) -> Vec<Checked<'a>> {
     let mut budgets = BTreeSet::new();
     for symmetry in &index.problem.symmetric {
         let blocks = &symmetry.blocks;
-        let fresh_resources = blocks.iter().flat_map(|block| &block.resources);
-        let fresh_budgets = blocks.iter().flat_map(|block| &block.budgets);
-        let disjoint = fresh_resources.fold(true, |ok, &r| resources.insert(r) && ok);
-        let disjoint = fresh_budgets.fold(disjoint, |ok, &b| budgets.insert(b) && ok);
+        let mut disjoint = true;
+        for block in blocks {
+            for &resource in &block.resources {
+                disjoint &= resources.insert(resource);
+            }
+            for &budget in &block.budgets {
+                disjoint &= budgets.insert(budget);
+            }
+        }
         if disjoint && let Some(images) = images(index, symmetry) {
             checked.push(Checked { blocks, images });
         }

@@ -92,14 +92,14 @@ fn transfers_decide_whether_to_split() {
 
 #[test]
 fn cost_counts_beside_time() {
-    // Apart: 4 + 0.5 x 7 = 7.5 < 8. With a weight of 0.6: 8.2 > 8, together.
+    // Together: 8. Apart: a time of 7 (the transfer), and 7 times the weight of cost.
     let value = |cost| {
         let weights = Weights { time: 1.0, cost };
         milp(&chain(7.0), &weights, &Limits::default())
             .unwrap()
             .objective
     };
-    // time 7 (the transfer) + 0.5 x 7 = 10.5 > 8: together.
+    // 7 + 0.5 x 7 = 10.5 > 8: together.
     assert_eq!(value(0.5).value, 8.0);
     // 7 + 0.1 x 7 = 7.7 < 8: apart.
     assert!((value(0.1).value - 7.7).abs() < 1e-12);
