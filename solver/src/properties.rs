@@ -234,6 +234,23 @@ proptest! {
     }
 
     #[test]
+    fn windows_improve_and_a_full_window_is_exact(numbers in numbers(), weights in weights()) {
+        let problem = problem(&numbers, false);
+        let optimum = oracle(&problem, &weights).objective.value;
+        let index = Index::new(&problem);
+        let start = vec![0; problem.tasks.len()];
+        let first = evaluate(&problem, &weights, &start).value;
+        let sweep = |window| {
+            let mut clock = limits::Clock::start(&Limits::default());
+            let swept = windows::sweep(&index, weights, &start, (window, 100_000), &mut clock);
+            evaluate(&problem, &weights, &swept.choices).value
+        };
+        let (small, full) = (sweep(2), sweep(6));
+        prop_assert!(optimum - 1e-6 * (1.0 + first) <= small && small <= first);
+        prop_assert!((full - optimum).abs() <= 1e-6 * (1.0 + first), "{full} is not {optimum}");
+    }
+
+    #[test]
     fn tables_find_the_optimum(numbers in numbers(), weights in weights()) {
         let problem = problem(&numbers, false);
         let found = milp(&problem, &weights, &Limits::default()).unwrap();

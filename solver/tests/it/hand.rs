@@ -107,6 +107,43 @@ fn cost_counts_beside_time() {
 }
 
 #[test]
+fn pairs_of_a_sparse_table_are_charged_in_full() {
+    // Choices 1 and 2 cost 100, the pair (0, 0) costs 10; the cheap pairs beside it in its row
+    // and column must not stand in for it in the model.
+    let choices = [0.0, 100.0, 100.0].map(|cost| Choice {
+        cost,
+        ..Choice::default()
+    });
+    let task = Task {
+        group: 0,
+        choices: choices.to_vec(),
+    };
+    let problem = Problem {
+        groups: 1,
+        tasks: vec![task.clone(), task],
+        edges: vec![Edge {
+            from: 0,
+            to: 1,
+            pairs: vec![
+                pair(0, 0, vec![], 10.0),
+                pair(0, 1, vec![], 1.0),
+                pair(1, 0, vec![], 1.0),
+            ],
+        }],
+        ..Problem::default()
+    };
+    let weights = Weights {
+        time: 0.0,
+        cost: 1.0,
+    };
+    for limits in both() {
+        let found = milp(&problem, &weights, &limits).unwrap();
+        assert_eq!((found.choices, found.objective.value), (vec![0, 0], 10.0));
+        assert_eq!(found.status, SolveStatus::Optimal);
+    }
+}
+
+#[test]
 fn groups_add_up_and_edges_load_the_later_group() {
     let mut problem = chain(3.0);
     problem.groups = 2;
