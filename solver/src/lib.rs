@@ -12,7 +12,7 @@
 //! ```
 //! A resource is whatever works for one thing at a time: a machine, a link, a port. T_g is what
 //! g takes if every resource works without waiting, so the objective is a surrogate: a lower
-//! bound on the makespan of every schedule of that choice of choices.
+//! bound on the makespan of every schedule that makes these choices and keeps the groups apart.
 //!
 //! [`evaluate`] is this formula and nothing else; every policy is compared by it. [`milp`]
 //! minimises it and proves a bound, [`greedy`] and [`improve`] are the fast ways,
