@@ -10,8 +10,8 @@
 //! ```
 
 use super::access::{Nesting, Traffic, memory_energy, nestings, words};
-use super::allocate::{Allocation, Ends, Rejection, allocate, settle};
-use super::latency::{activities, double_buffering, stall};
+use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
+use super::latency::{double_buffering, stall};
 use super::load::{Loading, drain, loading};
 use super::problem::Problem;
 use super::spatial::{lookup, named};
@@ -97,7 +97,8 @@ pub fn evaluate(
     let order: Vec<Loop> = (order.iter())
         .filter_map(|(dim, factor)| problem.position(dim).map(|position| (position, *factor)))
         .collect();
-    let allocated = allocate(&problem, &mapped.fractional, &order, allocation)
+    let allocated = Allocator::new(&problem, &mapped.fractional, allocation)
+        .allocate(&order)
         .map_err(|rejection| rejection.error(&problem))?;
     mapped.evaluation(&order, &allocated)
 }
@@ -112,10 +113,20 @@ impl<'a> Mapped<'a> {
         Self { problem, mapping, fractional, integer, drain }
     }
 
+    /// All spatial factors are whole numbers.
+    pub fn is_whole(&self) -> bool {
+        let levels = self.fractional.operands.iter().flat_map(|unrolled| &unrolled.levels);
+        levels.flatten().all(|(_, factor)| factor.fract() == 0.0)
+    }
+
     /// Traffic and energy of an order cut at `ends`, stationary loops already moved down.
-    pub fn price(&'a self, order: &[Loop], ends: &Ends) -> Result<Priced<'a>, CostError> {
+    pub fn price(
+        &self,
+        order: &[Loop],
+        ends: &Ends,
+        nestings: SmallVec<[Nesting; 3]>,
+    ) -> Result<Priced<'_>, CostError> {
         let problem = self.problem;
-        let nestings = nestings(problem, order, ends);
         let traffic = Traffic::new(problem, &self.fractional, order, ends, &nestings);
         let integer = (self.integer.as_ref())
             .map(|integer| Traffic::new(problem, integer, order, ends, &nestings));
@@ -128,7 +139,7 @@ impl<'a> Mapped<'a> {
     pub fn evaluation(&self, order: &[Loop], allocated: &Ends) -> Result<Evaluation, CostError> {
         let mut ends = allocated.clone();
         settle(self.problem, order, &mut ends);
-        let priced = self.price(order, &ends)?;
+        let priced = self.price(order, &ends, nestings(self.problem, order, &ends))?;
         let buffering = double_buffering(self.problem, &priced.traffic, &priced.nestings);
         Ok(Evaluation {
             cost: priced.cost(order, &ends),
@@ -149,10 +160,11 @@ impl<'a> Mapped<'a> {
 
     /// The cost of an order that fits.
     pub fn cost(&self, order: &[Loop]) -> Result<Cost, CostError> {
-        let mut ends = allocate(self.problem, &self.fractional, order, Allocation::Uneven)
+        let mut ends = Allocator::new(self.problem, &self.fractional, Allocation::Uneven)
+            .allocate(order)
             .map_err(|rejection| rejection.error(self.problem))?;
         settle(self.problem, order, &mut ends);
-        Ok(self.price(order, &ends)?.cost(order, &ends))
+        Ok(self.price(order, &ends, nestings(self.problem, order, &ends))?.cost(order, &ends))
     }
 
     fn operation_energy(&self) -> f64 {
@@ -177,10 +189,9 @@ impl Priced<'_> {
         let problem = self.mapped.problem;
         let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
         let buffering = double_buffering(problem, &self.traffic, &self.nestings);
-        let ports = activities(problem, traffic, &buffering);
-        let stall = stall(&ports);
+        let stall = stall(problem, traffic, &buffering);
         let temporal = self.nestings[0].total();
-        let loading = loading(problem, traffic, &ports, temporal + stall);
+        let loading = loading(problem, traffic, temporal + stall);
         Latency { temporal, stall, loading, drain: self.mapped.drain }
     }
 

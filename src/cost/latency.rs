@@ -22,7 +22,8 @@
 //! ```
 
 use super::access::{Nesting, PerLevel, Traffic};
-use super::problem::Problem;
+use super::problem::{PortUse, Problem};
+use crate::accelerator::Direction;
 use smallvec::{SmallVec, smallvec};
 
 /// Double-buffering flag per operand and arch level (never the array).
@@ -30,19 +31,17 @@ pub(super) type Buffering = SmallVec<[PerLevel<bool>; 3]>;
 
 /// What a port does for one interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Activity {
-    /// Interface of the problem.
-    pub interface: usize,
+struct Activity {
     /// Cycles the port needs per transfer.
-    pub real: u64,
+    real: u64,
     /// Cycles it may take without stalling.
-    pub allowed: u64,
-    pub period: u64,
-    pub count: u64,
+    allowed: u64,
+    period: u64,
+    count: u64,
 }
 
-/// Activities of one port; empty for a port without movement.
-pub(super) type PortActivities = SmallVec<[Activity; 8]>;
+/// Activities of one port.
+type PortActivities = SmallVec<[Activity; 8]>;
 
 /// Flags from the effective contents with fractional factors.
 pub(super) fn double_buffering(problem: &Problem, traffic: &Traffic, nestings: &[Nesting]) -> Buffering {
@@ -71,34 +70,32 @@ pub(super) fn double_buffering(problem: &Problem, traffic: &Traffic, nestings: &
     buffering
 }
 
-/// Activities of every port, from the traffic with integer factors.
-pub(super) fn activities(problem: &Problem, traffic: &Traffic, buffering: &Buffering) -> Vec<PortActivities> {
+/// Stall cycles of the worst port, from the traffic with integer factors.
+pub(super) fn stall(problem: &Problem, traffic: &Traffic, buffering: &Buffering) -> u64 {
     (problem.ports.iter())
-        .map(|port| {
-            (port.interfaces.iter())
-                .filter(|at| traffic.transfers[**at].count > 0)
-                .map(|at| {
-                    let transfer = &traffic.transfers[*at];
-                    let interface = &problem.interfaces[*at];
-                    let low_side = matches!(interface.direction as usize, 0 | 1);
-                    let receiver = if low_side { interface.level } else { interface.level + 1 };
-                    let buffered = buffering[interface.operand][receiver];
-                    Activity {
-                        interface: *at,
-                        real: transfer.bits().div_ceil(port.bandwidth_max),
-                        allowed: if buffered { transfer.period } else { transfer.window },
-                        period: transfer.period,
-                        count: transfer.count,
-                    }
-                })
-                .collect()
-        })
-        .collect()
+        .map(|port| port_stall(&activities(problem, port, traffic, buffering)))
+        .fold(0, i64::max) as u64
 }
 
-/// Stall cycles: the worst port's.
-pub(super) fn stall(ports: &[PortActivities]) -> u64 {
-    ports.iter().map(|port| port_stall(port)).fold(0, i64::max) as u64
+fn activities(problem: &Problem, port: &PortUse, traffic: &Traffic, buffering: &Buffering) -> PortActivities {
+    (port.interfaces.iter())
+        .filter(|at| traffic.transfers[**at].count > 0)
+        .map(|at| {
+            let transfer = &traffic.transfers[*at];
+            let interface = &problem.interfaces[*at];
+            let receiver = match interface.direction {
+                Direction::ToLow | Direction::FromLow => interface.level,
+                Direction::ToHigh | Direction::FromHigh => interface.level + 1,
+            };
+            let buffered = buffering[interface.operand][receiver];
+            Activity {
+                real: transfer.bits().div_ceil(port.bandwidth_max),
+                allowed: if buffered { transfer.period } else { transfer.window },
+                period: transfer.period,
+                count: transfer.count,
+            }
+        })
+        .collect()
 }
 
 /// Stall (positive) or slack of one port.
@@ -161,7 +158,7 @@ mod tests {
     use super::*;
 
     fn activity(real: u64, allowed: u64, period: u64, total: u64) -> Activity {
-        Activity { interface: 0, real, allowed, period, count: total / period }
+        Activity { real, allowed, period, count: total / period }
     }
 
     #[test]
