@@ -23,3 +23,5 @@ pub mod allocation;
 pub mod placement;
 pub mod schedule;
 pub mod ledger;
+pub mod overrides;
+pub mod costing;
