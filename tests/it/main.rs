@@ -2,5 +2,6 @@
 
 mod cost;
 mod hardware;
+mod layout;
 mod readers;
 mod workload;

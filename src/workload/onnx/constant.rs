@@ -3,7 +3,8 @@
 //! Networks compute shapes and indices in the graph. Their values are followed as far as they are
 //! small integer tensors; of any other constant only the shape is known.
 
-use super::build::{Builder, required};
+use super::build::Builder;
+use super::loops::required;
 use super::node::{Fault, Node, invalid, unsupported};
 use super::precision::Element;
 use super::proto;

@@ -12,13 +12,19 @@
 mod build;
 mod constant;
 mod elementwise;
+mod inputs;
+mod loops;
 mod node;
+mod notes;
 mod precision;
 mod product;
 mod proto;
 mod read;
 mod rearrange;
 mod window;
+
+#[cfg(test)]
+mod tests;
 
 pub use precision::Precision;
 

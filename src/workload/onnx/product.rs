@@ -5,7 +5,8 @@
 //! exchanges the axes of a tensor. If the left factor alone is constant, it is the weights: K then
 //! counts its rows.
 
-use super::build::{Builder, Nest, along, digits, loop_dim, operand, optional, required};
+use super::build::Builder;
+use super::loops::{Nest, along, digits, loop_dim, operand, optional, required};
 use super::node::{Fault, Node, invalid, unsupported, written};
 use super::window::keep_bias;
 use crate::ids::TensorId;
