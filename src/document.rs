@@ -288,9 +288,11 @@ impl Node {
                 reading.unmodelled.insert(format!("`{name}`"));
             } else if !keys.known.contains(&name.as_str()) {
                 let message = format!("unknown key `{name}` in {}", keys.of);
-                let help = match nearest(&name, keys.known.iter().copied()) {
-                    Some(key) => format!("did you mean `{key}`?"),
-                    None => format!("known keys: {}", keys.known.join(", ")),
+                let old = keys.refused.iter().find(|(old, _)| *old == name);
+                let help = match (old, nearest(&name, keys.known.iter().copied())) {
+                    (Some((_, advice)), _) => (*advice).to_owned(),
+                    (None, Some(key)) => format!("did you mean `{key}`?"),
+                    (None, None) => format!("known keys: {}", keys.known.join(", ")),
                 };
                 reading.error(key, Diagnostic::new(message).help(help));
             }
@@ -337,8 +339,16 @@ pub(crate) struct Keys {
     pub(crate) known: &'static [&'static str],
     /// Keys of other tools that are noted and otherwise ignored.
     pub(crate) unmodelled: &'static [&'static str],
-    /// Keys of which a file may give two and the last counts, because a file of ZigZag's does.
+    /// Keys of which a file may give two and the last counts, because files of ZigZag and Stream do.
     pub(crate) repeatable: &'static [&'static str],
+    /// Keys of dialects that are not read, with advice.
+    pub(crate) refused: &'static [(&'static str, &'static str)],
+}
+
+impl Keys {
+    /// No keys, to be filled in.
+    pub(crate) const NONE: Self =
+        Self { of: "", known: &[], unmodelled: &[], repeatable: &[], refused: &[] };
 }
 
 /// A map with known keys.

@@ -312,15 +312,16 @@ fn add_port(
 }
 
 /// Positions of the ports through which flows leave and arrive: outputs towards the outer memory,
-/// or without outputs what feeds the array; and what fills the memory from above.
-/// The reader has checked that every operand has its ports.
+/// or without outputs what feeds the array; and what fills the memory from above, or, where the file
+/// gives a top memory no such port, what fills it from below or is the last one.
 fn flow_ports(memory: &Memory) -> (usize, usize) {
     let carrying = |direction: Direction| {
         (memory.ports.iter())
             .position(|port| port.allocation.iter().any(|(_, carried)| *carried == direction))
     };
     let read = carrying(Direction::ToHigh).or_else(|| carrying(Direction::ToLow));
-    (read.unwrap_or(0), carrying(Direction::FromHigh).unwrap_or(0))
+    let write = carrying(Direction::FromHigh).or_else(|| carrying(Direction::FromLow));
+    (read.unwrap_or(0), write.unwrap_or(memory.ports.len() - 1))
 }
 
 impl CoreKind {
