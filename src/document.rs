@@ -220,6 +220,14 @@ impl Node {
         number.or_else(|| self.expected(reading, what, "a whole number from 0"))
     }
 
+    /// A whole number of either sign.
+    pub(crate) fn integer(&self, reading: &mut Reading, what: &str) -> Option<i128> {
+        match &self.value {
+            Value::Integer(number) => Some(*number),
+            _ => self.expected(reading, what, "a whole number"),
+        }
+    }
+
     /// A whole number from one.
     pub(crate) fn positive(&self, reading: &mut Reading, what: &str, why: &str) -> Option<u64> {
         match self.whole(reading, what)? {

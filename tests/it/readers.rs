@@ -46,3 +46,22 @@ fn devmap() {
         }
     }
 }
+
+#[test]
+fn devwork() {
+    for folder in ["zigzag/inputs/workload", "zigzag/inputs", "stream/inputs/main/testing/workload", "stream/inputs/main/examples/workload"] {
+        for file in yaml_files(&reference(folder)) {
+            match millstream::workload::yaml::load(&file) {
+                Ok(w) => {
+                    println!("OK {} {} layers {} ops {} params", file.display(), w.layers.len(), w.operations(), w.parameters());
+                    for l in &w.layers {
+                        let t: Vec<_> = l.operands.iter().map(|o| format!("{}:{}{:?}{}", o.name, o.tensor.map(|t| w.tensor(t).name.clone()).unwrap_or_default(), o.tensor.map(|t| w.tensor(t).shape.clone()), o.axes.iter().map(|a| format!(" {}", a.offset)).collect::<String>())).collect();
+                        println!("  {} {} {}", l.name, l.operator, t.join("  "));
+                    }
+                    println!("  outputs {:?} notes {:?}", w.outputs, w.notes);
+                }
+                Err(errors) => println!("REFUSED {}\n{errors}", file.display()),
+            }
+        }
+    }
+}
