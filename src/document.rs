@@ -290,6 +290,7 @@ impl Node {
             return self.expected(reading, keys.of, "a map");
         };
         report_duplicates(entries, reading, keys.of, keys.repeatable);
+        let mut suggested = Vec::new();
         for (key, _) in entries {
             let name = key.key_name();
             if keys.unmodelled.contains(&name.as_str()) {
@@ -297,7 +298,9 @@ impl Node {
             } else if !keys.known.contains(&name.as_str()) {
                 let message = format!("unknown key `{name}` in {}", keys.of);
                 let old = keys.refused.iter().find(|(old, _)| *old == name);
-                let help = match (old, nearest(&name, keys.known.iter().copied())) {
+                let near = nearest(&name, keys.known.iter().copied());
+                suggested.extend(near);
+                let help = match (old, near) {
                     (Some((_, advice)), _) => (*advice).to_owned(),
                     (None, Some(key)) => format!("did you mean `{key}`?"),
                     (None, None) => format!("known keys: {}", keys.known.join(", ")),
@@ -305,7 +308,7 @@ impl Node {
                 reading.error(key, Diagnostic::new(message).help(help));
             }
         }
-        Some(Fields { owner, entries, of: keys.of })
+        Some(Fields { owner, entries, of: keys.of, suggested })
     }
 
     /// The text of a map's key.
@@ -364,6 +367,8 @@ pub(crate) struct Fields<'a> {
     owner: &'a Node,
     entries: &'a [(Node, Node)],
     of: &'static str,
+    /// Keys that an unknown key probably means: they are not missing as well.
+    suggested: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
@@ -378,7 +383,7 @@ impl<'a> Fields<'a> {
     /// The value of a key that must be there.
     pub(crate) fn required(&self, reading: &mut Reading, key: &str) -> Option<&'a Node> {
         let found = self.get(key);
-        if found.is_none() {
+        if found.is_none() && !self.suggested.contains(&key) {
             let error = Diagnostic::new(format!("{} has no `{key}`", self.of));
             reading.error(self.owner, error.label(format!("`{key}` is missing here")));
         }

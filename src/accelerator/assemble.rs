@@ -99,6 +99,14 @@ fn split_dram(kind: &mut CoreKind) -> Result<CoreKind, Diagnostics> {
             return Err(Diagnostic::new(message).help(help).into());
         }
     };
+    let name = kind.memories[top].name.clone();
+    let memory = kind.memories.remove(top);
+    let bare = memory.operands.iter().find(|operand| kind.levels(**operand).is_empty());
+    if let Some(operand) = bare {
+        let message = format!("core {} has no memory for {operand} but `{name}`", kind.name);
+        let help = format!("with `{name}` as its DRAM the core needs another memory that holds {operand}");
+        return Err(Diagnostic::new(message).help(help).into());
+    }
     let mut array = kind.array.clone();
     array.dims.iter_mut().for_each(|(_, size)| *size = 0);
     array.unit_energy = Picojoules::ZERO;
@@ -106,7 +114,7 @@ fn split_dram(kind: &mut CoreKind) -> Result<CoreKind, Diagnostics> {
     array.systolic.clear();
     Ok(CoreKind {
         name: "dram".to_owned(),
-        memories: vec![kind.memories.remove(top)],
+        memories: vec![memory],
         array,
         operator_types: None,
         dataflows: Vec::new(),

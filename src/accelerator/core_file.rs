@@ -193,7 +193,7 @@ fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
     let (names, sizes) = (names?, sizes.into_iter().collect::<Option<Vec<u64>>>()?);
     if names.len() != sizes.len() {
         let (dims, given) = (names.len(), sizes.len());
-        let error = Diagnostic::new(format!("{dims} array dimensions but {given} sizes"));
+        let error = Diagnostic::new(format!("{dims} dimension(s) of the array but {given} size(s)"));
         reading.error(sizes_node, error.label("one size per dimension is needed"));
         return None;
     }

@@ -146,7 +146,7 @@ fn loop_dims(reading: &mut Reading, fields: &Fields<'_>) -> Option<Vec<LoopDim>>
     let items = sizes_node.list(reading, "`loop_sizes`")?;
     if items.len() != dims.len() {
         let error =
-            Diagnostic::new(format!("{} loop dimensions but {} sizes", dims.len(), items.len()));
+            Diagnostic::new(format!("{} loop dimension(s) but {} size(s)", dims.len(), items.len()));
         reading.error(sizes_node, error.label("one size per loop dimension is needed"));
         return None;
     }
