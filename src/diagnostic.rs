@@ -154,15 +154,20 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The candidate that `word` most likely misspells: at most a third of its letters are wrong.
-/// Letter case does not count; ties go to the earlier candidate.
+/// The candidate that `word` most likely means: at most a third of its letters are wrong, or else it
+/// is the beginning of the candidate. Letter case does not count; ties go to the earlier candidate.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let limit = (word.chars().count() / 3).max(1);
+    let letters = word.chars().count();
+    let limit = (letters / 3).max(1);
     (candidates.into_iter())
-        .map(|candidate| (distance(&word, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
+        .filter_map(|candidate| {
+            let lower = candidate.to_lowercase();
+            let wrong = distance(&word, &lower);
+            let begins = letters >= 4 && lower.starts_with(&word);
+            (wrong <= limit || begins).then_some((wrong, candidate))
+        })
+        .min_by_key(|(wrong, _)| *wrong)
         .map(|(_, candidate)| candidate)
 }
 
@@ -196,6 +201,7 @@ mod tests {
         assert_eq!(nearest("served_dimension", keys), Some("served_dimensions"));
         assert_eq!(nearest("SIZE", keys), Some("size"));
         assert_eq!(nearest("prots", keys), Some("ports"));
+        assert_eq!(nearest("serv", keys), Some("served_dimensions"));
         assert_eq!(nearest("bandwidth", keys), None);
     }
 

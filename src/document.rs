@@ -220,6 +220,14 @@ impl Node {
         number.or_else(|| self.expected(reading, what, "a whole number from 0"))
     }
 
+    /// A whole number of either sign.
+    pub(crate) fn integer(&self, reading: &mut Reading, what: &str) -> Option<i128> {
+        match &self.value {
+            Value::Integer(number) => Some(*number),
+            _ => self.expected(reading, what, "a whole number"),
+        }
+    }
+
     /// A whole number from one.
     pub(crate) fn positive(&self, reading: &mut Reading, what: &str, why: &str) -> Option<u64> {
         match self.whole(reading, what)? {
@@ -282,20 +290,25 @@ impl Node {
             return self.expected(reading, keys.of, "a map");
         };
         report_duplicates(entries, reading, keys.of, keys.repeatable);
+        let mut suggested = Vec::new();
         for (key, _) in entries {
             let name = key.key_name();
             if keys.unmodelled.contains(&name.as_str()) {
                 reading.unmodelled.insert(format!("`{name}`"));
             } else if !keys.known.contains(&name.as_str()) {
                 let message = format!("unknown key `{name}` in {}", keys.of);
-                let help = match nearest(&name, keys.known.iter().copied()) {
-                    Some(key) => format!("did you mean `{key}`?"),
-                    None => format!("known keys: {}", keys.known.join(", ")),
+                let old = keys.refused.iter().find(|(old, _)| *old == name);
+                let near = nearest(&name, keys.known.iter().copied());
+                suggested.extend(near);
+                let help = match (old, near) {
+                    (Some((_, advice)), _) => (*advice).to_owned(),
+                    (None, Some(key)) => format!("did you mean `{key}`?"),
+                    (None, None) => format!("known keys: {}", keys.known.join(", ")),
                 };
                 reading.error(key, Diagnostic::new(message).help(help));
             }
         }
-        Some(Fields { owner, entries, of: keys.of })
+        Some(Fields { owner, entries, of: keys.of, suggested })
     }
 
     /// The text of a map's key.
@@ -337,8 +350,16 @@ pub(crate) struct Keys {
     pub(crate) known: &'static [&'static str],
     /// Keys of other tools that are noted and otherwise ignored.
     pub(crate) unmodelled: &'static [&'static str],
-    /// Keys of which a file may give two and the last counts, because a file of ZigZag's does.
+    /// Keys of which a file may give two and the last counts, because files of ZigZag and Stream do.
     pub(crate) repeatable: &'static [&'static str],
+    /// Keys of dialects that are not read, with advice.
+    pub(crate) refused: &'static [(&'static str, &'static str)],
+}
+
+impl Keys {
+    /// No keys, to be filled in.
+    pub(crate) const NONE: Self =
+        Self { of: "", known: &[], unmodelled: &[], repeatable: &[], refused: &[] };
 }
 
 /// A map with known keys.
@@ -346,6 +367,8 @@ pub(crate) struct Fields<'a> {
     owner: &'a Node,
     entries: &'a [(Node, Node)],
     of: &'static str,
+    /// Keys that an unknown key probably means: they are not missing as well.
+    suggested: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
@@ -360,7 +383,7 @@ impl<'a> Fields<'a> {
     /// The value of a key that must be there.
     pub(crate) fn required(&self, reading: &mut Reading, key: &str) -> Option<&'a Node> {
         let found = self.get(key);
-        if found.is_none() {
+        if found.is_none() && !self.suggested.contains(&key) {
             let error = Diagnostic::new(format!("{} has no `{key}`", self.of));
             reading.error(self.owner, error.label(format!("`{key}` is missing here")));
         }

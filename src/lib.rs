@@ -12,6 +12,7 @@ pub mod units;
 pub mod ids;
 pub mod diagnostic;
 mod document;
+mod table;
 pub mod library;
 pub mod workload;
 pub mod accelerator;

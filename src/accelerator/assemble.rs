@@ -99,6 +99,14 @@ fn split_dram(kind: &mut CoreKind) -> Result<CoreKind, Diagnostics> {
             return Err(Diagnostic::new(message).help(help).into());
         }
     };
+    let name = kind.memories[top].name.clone();
+    let memory = kind.memories.remove(top);
+    let bare = memory.operands.iter().find(|operand| kind.levels(**operand).is_empty());
+    if let Some(operand) = bare {
+        let message = format!("core {} has no memory for {operand} but `{name}`", kind.name);
+        let help = format!("with `{name}` as its DRAM the core needs another memory that holds {operand}");
+        return Err(Diagnostic::new(message).help(help).into());
+    }
     let mut array = kind.array.clone();
     array.dims.iter_mut().for_each(|(_, size)| *size = 0);
     array.unit_energy = Picojoules::ZERO;
@@ -106,7 +114,7 @@ fn split_dram(kind: &mut CoreKind) -> Result<CoreKind, Diagnostics> {
     array.systolic.clear();
     Ok(CoreKind {
         name: "dram".to_owned(),
-        memories: vec![kind.memories.remove(top)],
+        memories: vec![memory],
         array,
         operator_types: None,
         dataflows: Vec::new(),
@@ -312,15 +320,16 @@ fn add_port(
 }
 
 /// Positions of the ports through which flows leave and arrive: outputs towards the outer memory,
-/// or without outputs what feeds the array; and what fills the memory from above.
-/// The reader has checked that every operand has its ports.
+/// or without outputs what feeds the array; and what fills the memory from above, or, where the file
+/// gives a top memory no such port, what fills it from below or is the last one.
 fn flow_ports(memory: &Memory) -> (usize, usize) {
     let carrying = |direction: Direction| {
         (memory.ports.iter())
             .position(|port| port.allocation.iter().any(|(_, carried)| *carried == direction))
     };
     let read = carrying(Direction::ToHigh).or_else(|| carrying(Direction::ToLow));
-    (read.unwrap_or(0), carrying(Direction::FromHigh).unwrap_or(0))
+    let write = carrying(Direction::FromHigh).or_else(|| carrying(Direction::FromLow));
+    (read.unwrap_or(0), write.unwrap_or(memory.ports.len() - 1))
 }
 
 impl CoreKind {

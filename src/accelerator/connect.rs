@@ -20,8 +20,7 @@ const CONNECTION: Keys = Keys {
         "latency",
         "class",
     ],
-    unmodelled: &[],
-    repeatable: &[],
+    ..Keys::NONE
 };
 
 /// What connections refer to.

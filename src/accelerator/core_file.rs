@@ -23,6 +23,7 @@ const CORE: Keys = Keys {
     ],
     unmodelled: &[
         "operand_precision",
+        "banks",
         "dma",
         "stripe",
         "kernel_library",
@@ -31,7 +32,8 @@ const CORE: Keys = Keys {
         "buffer_descriptors",
         "utilization",
     ],
-    repeatable: &[],
+    refused: &[("multipliers", "describe the array under `operational_array`")],
+    ..Keys::NONE
 };
 
 const MEMORY: Keys = Keys {
@@ -57,6 +59,7 @@ const MEMORY: Keys = Keys {
     ],
     unmodelled: &["auto_cost_extraction", "double_buffering_support", "mem_type", "banks"],
     repeatable: &["ports"],
+    ..Keys::NONE
 };
 
 const ARRAY: Keys = Keys {
@@ -72,7 +75,7 @@ const ARRAY: Keys = Keys {
         "is_imc",
     ],
     unmodelled: &["input_precision", "imc_type", "bit_serial_precision", "adc_resolution"],
-    repeatable: &[],
+    ..Keys::NONE
 };
 
 /// What a core file says its core is.
@@ -123,6 +126,7 @@ pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
     };
     // Invariant: every memory that could not be read has left an error.
     let memories = memories?.into_iter().collect::<Option<Vec<_>>>()?;
+    let memories = complete(reading, root, memories)?;
     let kind = CoreKind {
         name: name?,
         memories,
@@ -134,6 +138,22 @@ pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
     };
     let role = if kind.memory_only && role == Role::Compute { Role::Offchip } else { role };
     Some(CoreFile { kind, role })
+}
+
+/// Below the top of an operand, memories need ports for what moves above them.
+fn complete(reading: &mut Reading, root: &Node, memories: Vec<Memory>) -> Option<Vec<Memory>> {
+    let mut complete = true;
+    for (level, memory) in memories.iter().enumerate() {
+        for operand in &memory.operands {
+            let above = memories[level + 1..].iter().any(|memory| memory.operands.contains(operand));
+            let missing = if above { ports::missing_above(memory, *operand) } else { Vec::new() };
+            for direction in missing {
+                complete = false;
+                reading.error(root, ports::no_port(&memory.name, *operand, direction));
+            }
+        }
+    }
+    complete.then_some(memories)
 }
 
 fn role(reading: &mut Reading, node: &Node) -> Option<Role> {
@@ -173,7 +193,7 @@ fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
     let (names, sizes) = (names?, sizes.into_iter().collect::<Option<Vec<u64>>>()?);
     if names.len() != sizes.len() {
         let (dims, given) = (names.len(), sizes.len());
-        let error = Diagnostic::new(format!("{dims} array dimensions but {given} sizes"));
+        let error = Diagnostic::new(format!("{dims} dimension(s) of the array but {given} size(s)"));
         reading.error(sizes_node, error.label("one size per dimension is needed"));
         return None;
     }

@@ -4,7 +4,7 @@
 //! memory had `r_port`, `w_port` and `rw_port` counts, one read and one write bandwidth, and `ports`
 //! gave, per operand by position, the port of each direction.
 
-use super::{Direction, Port, PortKind};
+use super::{Direction, Memory, Port, PortKind};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Fields, Keys, Node, Reading, Value};
 use crate::units::BitsPerCycle;
@@ -13,12 +13,11 @@ use crate::workload::MemoryOperand;
 const PORT: Keys = Keys {
     of: "a port",
     known: &["name", "type", "bandwidth_min", "bandwidth_max", "allocation"],
-    unmodelled: &[],
-    repeatable: &[],
+    ..Keys::NONE
 };
 
 const OLD_PORT: Keys =
-    Keys { of: "the ports of one operand", known: &["fh", "tl", "fl", "th"], unmodelled: &[], repeatable: &[] };
+    Keys { of: "the ports of one operand", known: &["fh", "tl", "fl", "th"], ..Keys::NONE };
 
 /// Reads the ports of a memory that holds `operands`; `key` is the memory's name.
 pub(super) fn read(
@@ -143,7 +142,7 @@ fn allocated(
         reading.error(node, error.help("give it to another port, or make this one `read_write`"));
         return None;
     }
-    if operand != MemoryOperand::O && matches!(direction, Direction::FromLow | Direction::ToHigh) {
+    if !moves(operand, direction) {
         // Inputs move only to the array. Stream's testing SIMD core allocates this nevertheless.
         reading.unmodelled.insert(format!("`{operand}, {name}` of a port"));
         return None;
@@ -161,33 +160,52 @@ impl PortKind {
     }
 }
 
-/// Every operand needs a port in each of its directions, and only one.
+/// Every operand needs one port for what moves below the memory, and at most one per direction.
 fn check_complete(
     reading: &mut Reading,
     key: &Node,
     ports: &[Port],
     operands: &[MemoryOperand],
 ) {
+    let name = key.key_name();
     for &operand in operands {
         for direction in Direction::ALL {
-            let is_input = operand != MemoryOperand::O;
-            if is_input && matches!(direction, Direction::FromLow | Direction::ToHigh) {
-                continue;
-            }
             let carried = (ports.iter())
                 .filter(|port| port.allocation.contains(&(operand, direction)))
                 .count();
-            let (name, direction) = (key.key_name(), direction.abbreviation());
-            if carried == 0 {
-                let error = Diagnostic::new(format!("memory `{name}` has no port for `{operand}, {direction}`"));
-                let help = format!("add `{operand}, {direction}` to the allocation of one of its ports");
-                reading.error(key, error.help(help));
+            let below = matches!(direction, Direction::ToLow | Direction::FromLow);
+            if carried == 0 && below && moves(operand, direction) {
+                reading.error(key, no_port(&name, operand, direction));
             } else if carried > 1 {
-                let error = Diagnostic::new(format!("memory `{name}` has {carried} ports for `{operand}, {direction}`"));
+                let what = format!("`{operand}, {}`", direction.abbreviation());
+                let error = Diagnostic::new(format!("memory `{name}` has {carried} ports for {what}"));
                 reading.error(key, error.help("leave it in the allocation of one port"));
             }
         }
     }
+}
+
+/// Inputs move only towards the array.
+fn moves(operand: MemoryOperand, direction: Direction) -> bool {
+    operand == MemoryOperand::O || matches!(direction, Direction::ToLow | Direction::FromHigh)
+}
+
+/// Directions between the memory and the one above for which it has no port.
+pub(super) fn missing_above(memory: &Memory, operand: MemoryOperand) -> Vec<Direction> {
+    let ports = &memory.ports;
+    let carried = |direction: Direction| {
+        ports.iter().any(|port| port.allocation.contains(&(operand, direction)))
+    };
+    [Direction::ToHigh, Direction::FromHigh]
+        .into_iter()
+        .filter(|direction| moves(operand, *direction) && !carried(*direction))
+        .collect()
+}
+
+pub(super) fn no_port(memory: &str, operand: MemoryOperand, direction: Direction) -> Diagnostic {
+    let what = format!("`{operand}, {}`", direction.abbreviation());
+    Diagnostic::new(format!("memory `{memory}` has no port for {what}"))
+        .help(format!("add {what} to the allocation of one of its ports"))
 }
 
 fn is_positional(items: &[Node]) -> bool {

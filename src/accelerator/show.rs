@@ -2,13 +2,16 @@
 
 use super::{Accelerator, CoreKind, LinkEnergy, LinkKind, Memory, PortKind};
 use crate::ids::{CoreId, CoreKindId};
+use crate::table::{Table, runs};
 use crate::units::three_digits;
 use std::fmt;
 
 impl fmt::Display for Accelerator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let computing = self.compute_cores().count();
-        writeln!(f, "accelerator {}: {} cores, {computing} of them compute", self.name, self.cores.len())?;
+        let cores = self.cores.len();
+        let plural = if cores == 1 { "core" } else { "cores" };
+        writeln!(f, "accelerator {}: {cores} {plural}, {computing} computing", self.name)?;
         write_cores(self, f)?;
         for (position, kind) in self.kinds.iter().enumerate() {
             write_memories(self, CoreKindId::from(position), kind, f)?;
@@ -22,50 +25,9 @@ impl fmt::Display for Accelerator {
     }
 }
 
-/// Rows with aligned columns; the first row is the heading.
-struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn new(heading: &[&str]) -> Self {
-        Self { rows: vec![heading.iter().map(|text| (*text).to_owned()).collect()] }
-    }
-
-    fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.rows {
-            let mut line = String::new();
-            for (column, cell) in row.iter().enumerate() {
-                let widths = self.rows.iter().map(|row| row[column].chars().count());
-                let width = widths.max().unwrap_or(0);
-                line += &format!("  {cell:<width$}");
-            }
-            writeln!(f, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
-}
-
-/// `0-3, 6`: core numbers with runs drawn together.
+/// Core numbers with runs drawn together.
 fn numbers(accelerator: &Accelerator, cores: impl Iterator<Item = CoreId>) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for number in cores.map(|core| accelerator.core(core).number) {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    let texts: Vec<_> = (runs.iter())
-        .map(|(first, last)| match last - first {
-            0 => first.to_string(),
-            _ => format!("{first}-{last}"),
-        })
-        .collect();
-    texts.join(", ")
+    runs(cores.map(|core| accelerator.core(core).number))
 }
 
 fn write_cores(accelerator: &Accelerator, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -106,7 +68,7 @@ fn array(kind: &CoreKind) -> String {
 fn operators(kind: &CoreKind) -> String {
     match &kind.operator_types {
         None if kind.memory_only => "on-chip memory".to_owned(),
-        None => "any".to_owned(),
+        None => "all unclaimed".to_owned(),
         Some(operators) if operators.len() <= 4 => operators.join(" "),
         Some(operators) => format!("{} and {} more", operators[..3].join(" "), operators.len() - 3),
     }
@@ -213,6 +175,9 @@ fn write_links(accelerator: &Accelerator, f: &mut fmt::Formatter<'_>) -> fmt::Re
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         cells.push(format!("{}{more}", ends[..shown].join(", ")));
         table.row(cells);
+    }
+    if table.is_empty() {
+        return Ok(());
     }
     writeln!(f)?;
     table.write(f)

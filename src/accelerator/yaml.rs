@@ -32,7 +32,11 @@ const ACCELERATOR: Keys = Keys {
         "core_memory_sharing",
     ],
     unmodelled: &["technology_node", "memory_aliases"],
-    repeatable: &[],
+    refused: &[(
+        "graph",
+        "list links and buses in `core_connectivity`; `graph` is of a dialect that is not read",
+    )],
+    ..Keys::NONE
 };
 
 /// A file's name, as messages show it, and its text.
