@@ -27,3 +27,4 @@ pub mod ledger;
 pub mod overrides;
 pub mod costing;
 pub mod pipeline;
+pub mod bound;
