@@ -20,3 +20,4 @@ pub mod allocation;
 pub mod placement;
 pub mod schedule;
 pub mod ledger;
+pub mod verify;
