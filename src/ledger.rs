@@ -8,6 +8,7 @@
 //! one read at the source, one write at each destination and the links they cross ([`Traffic`],
 //! Rule (on-load)). Nothing else costs energy, and nothing is charged twice.
 
+use crate::accelerator::route::Routes;
 use crate::accelerator::{Accelerator, LinkEnergy, Port, ResourceKind};
 use crate::cost::Cost;
 use crate::ids::{CoreId, PoolId, ResourceId};
@@ -134,6 +135,7 @@ impl Ledger {
 /// Books all energy of a schedule.
 pub fn book(
     accelerator: &Accelerator,
+    routes: &Routes,
     placement: &Placement,
     costs: &Costs,
     traffic: &Traffic,
@@ -156,7 +158,7 @@ pub fn book(
             let (component, memory) = match kind.memories.get(access.memory) {
                 Some(memory) => (Component::Memory(node.core, access.memory as u32), memory),
                 None => {
-                    let dram = accelerator.nearest_dram(node.core);
+                    let dram = routes.serving_dram(node.core);
                     let pool = accelerator.pool(dram);
                     (Component::Memory(pool.core, pool.memory as u32), accelerator.memory(dram))
                 }

@@ -10,6 +10,9 @@
 
 pub mod units;
 pub mod ids;
+pub mod diagnostic;
+mod document;
+pub mod library;
 pub mod workload;
 pub mod accelerator;
 pub mod mapping;
@@ -20,4 +23,6 @@ pub mod allocation;
 pub mod placement;
 pub mod schedule;
 pub mod ledger;
+pub mod overrides;
+pub mod costing;
 pub mod verify;

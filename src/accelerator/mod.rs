@@ -7,10 +7,16 @@
 //!
 //! Costs of memories are picojoules per access of the full `bandwidth_max` word.
 
+mod assemble;
+mod connect;
+mod core_file;
+mod ports;
 pub mod route;
 pub mod yaml;
 
 mod show;
+
+pub use assemble::{TopMemory, lone_core};
 
 use crate::ids::{CoreId, CoreKindId, PoolId, ResourceId};
 use crate::units::{Bits, BitsPerCycle, Picojoules};
@@ -49,8 +55,6 @@ pub struct Core {
     pub coordinates: Option<Vec<i64>>,
     /// Pool of each memory operand (I1, I2, O) at its top level; none where no memory holds it.
     pub pools: [Option<PoolId>; 3],
-    /// DRAM pool that serves it: fewest hops, then lowest id.
-    pub dram: PoolId,
 }
 
 /// A core description: an operational array fed by a memory hierarchy.
@@ -319,11 +323,6 @@ impl Accelerator {
             ResourceKind::Port { port, .. } => self.memory(pool).ports.get(port as usize),
             _ => None,
         }
-    }
-
-    /// The DRAM pool that serves a core: fewest hops, then lowest id (Rule (DRAM)). Set by the reader.
-    pub fn nearest_dram(&self, core: CoreId) -> PoolId {
-        self.core(core).dram
     }
 
     /// Ids of cores that compute.

@@ -19,6 +19,7 @@ pub mod refine;
 use crate::ids::{ClassId, CnId, FragmentId, LayerId, TensorId};
 use crate::workload::nest::LoopNest;
 use crate::workload::region::AxisSet;
+use crate::workload::{Workload, layout};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -246,6 +247,29 @@ impl CnGraph {
             let base = grid.first.0 + access.offsets[*key as usize];
             access.free.iter().map(move |free| (CnId(base + free), operand as usize))
         })
+    }
+
+    /// Fragments of the tensors that leave the network.
+    pub fn output_fragments(&self, workload: &Workload) -> Vec<FragmentId> {
+        let mut fragments = Vec::new();
+        for output in &workload.outputs {
+            let shape = &workload.tensor(*output).shape;
+            let whole: Vec<AxisSet> = shape.iter().map(|extent| AxisSet::interval(0..*extent)).collect();
+            for piece in layout::resolve(workload, *output, &whole) {
+                let grid = &self.tensors[piece.tensor.index()];
+                let mut ids = if grid.count == 0 { Vec::new() } else { vec![grid.first.0] };
+                for (axis, set) in grid.axes.iter().zip(&piece.axes) {
+                    let inside = (0..axis.atoms.len())
+                        .filter(|atom| axis.atoms[*atom].indices().iter().any(|i| set.contains(*i)));
+                    let offsets: Vec<u32> = inside.map(|atom| atom as u32 * axis.stride).collect();
+                    ids = ids.iter().flat_map(|id| offsets.iter().map(move |o| id + o)).collect();
+                }
+                fragments.extend(ids.into_iter().map(FragmentId));
+            }
+        }
+        fragments.sort_unstable();
+        fragments.dedup();
+        fragments
     }
 
     /// Bits of a fragment.

@@ -70,7 +70,7 @@ pub fn refine(workload: &Workload, tiling: &Tiling) -> Result<CnGraph, RefineErr
         for operand in &layer.operands {
             grid.operands.push(operand_grid(layer, operand, &grid.dims));
             let access = grid.operands.last().expect("just pushed");
-            of_layer.push(axes.regions(workload, layer, operand, &grid.dims, access));
+            of_layer.push(axes.regions(workload, operand, &grid.dims, access));
         }
         sets.push(of_layer);
     }
@@ -211,7 +211,6 @@ impl AxisSets {
     fn regions(
         &mut self,
         workload: &Workload,
-        layer: &Layer,
         operand: &Operand,
         dims: &[DimGrid],
         access: &OperandGrid,

@@ -9,9 +9,100 @@
 
 pub mod log;
 
-use crate::ids::{CnId, PoolId, ResourceId};
+mod engine;
+mod expected;
+mod flows;
+mod memory;
+mod why;
+
+use crate::accelerator::Accelerator;
+use crate::accelerator::route::Routes;
+use crate::allocation::Candidate;
+use crate::cn::CnGraph;
+use crate::ids::{CnId, PoolId};
+use crate::ledger::Costs;
+use crate::placement::Placement;
 use crate::units::{Bits, Cycles};
+use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
+
+/// Everything a simulation reads.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    /// Layers and tensors.
+    pub workload: &'a Workload,
+    /// Cores, pools, resources.
+    pub accelerator: &'a Accelerator,
+    /// Routes between pools.
+    pub routes: &'a Routes,
+    /// CNs and fragments.
+    pub graph: &'a CnGraph,
+    /// Cores and ranks.
+    pub candidate: &'a Candidate,
+    /// Pools of operands.
+    pub placement: &'a Placement,
+    /// Cost of each placed node.
+    pub costs: &'a Costs,
+    /// Options.
+    pub options: &'a ScheduleOptions,
+}
+
+/// How much a simulation records; totals are identical.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// Totals only.
+    Totals,
+    /// Also the event log and the critical path.
+    Full,
+}
+
+/// Why a placed candidate cannot be scheduled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleError {
+    /// Two pools between which data must move are not connected.
+    #[error("no route from {from} to {to}: connect their cores by a link or a bus")]
+    NoRoute {
+        /// Source pool.
+        from: String,
+        /// Destination pool.
+        to: String,
+    },
+    /// A CN does not fit even with the pool to itself.
+    #[error("layer {layer}: {cn} needs {needed} in {pool} of {capacity} (short by {short}), even with the pool to itself: cut the layer in smaller tiles or enlarge the memory", needed = needed.human(), capacity = capacity.human(), short = needed.saturating_sub(*capacity).human())]
+    DoesNotFit {
+        /// Layer name.
+        layer: String,
+        /// Which.
+        cn: CnId,
+        /// Pool name.
+        pool: String,
+        /// Demand.
+        needed: Bits,
+        /// Bound.
+        capacity: Bits,
+    },
+    /// A sharing discipline that is not built yet.
+    #[error("--contention fair is not built yet; use --contention exclusive")]
+    FairNotBuilt,
+}
+
+/// Runs the simulation.
+pub fn simulate(case: &Case, record: Record) -> Result<Schedule, ScheduleError> {
+    if case.options.contention == Contention::Fair {
+        return Err(ScheduleError::FairNotBuilt);
+    }
+    engine::Engine::new(*case, record).run()
+}
+
+/// Order among admissible or staged CNs of a core; smaller goes first, ties by id.
+fn priority_key(case: &Case, cn: CnId, released: u64) -> u64 {
+    let layer = case.graph.layer(cn);
+    match case.options.priority {
+        Priority::Latency => released,
+        Priority::Memory => u64::from(u32::MAX - layer.0),
+        Priority::Order => u64::from(case.candidate.order[layer.index()]),
+    }
+}
 
 /// How concurrent flows share bandwidth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
@@ -149,12 +240,4 @@ pub enum CriticalKind {
     Dram(CnId),
     /// A CN waited for space in a pool.
     Memory(CnId, PoolId),
-}
-
-/// Names the resources of a route in messages.
-pub fn route_names(accelerator: &crate::accelerator::Accelerator, route: &[ResourceId]) -> String {
-    let names: Vec<&str> = (route.iter())
-        .map(|resource| accelerator.resources[resource.index()].name.as_str())
-        .collect();
-    names.join(", ")
 }

@@ -1,0 +1,6 @@
+//! The integration tests, one binary.
+
+mod cost;
+mod hardware;
+mod readers;
+mod workload;
