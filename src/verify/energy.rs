@@ -61,7 +61,7 @@ fn count_executions(case: &Case<'_>, counts: &mut Counts) {
         for access in &cost.accesses {
             let (component, memory) = match memories.get(access.memory) {
                 Some(memory) => (Component::Memory(node.core, access.memory as u32), memory),
-                None => memory_of(case, case.accelerator.nearest_dram(node.core)),
+                None => memory_of(case, case.routes.serving_dram(node.core)),
             };
             let (action, unit) = match access.direction.is_read() {
                 true => (Action::Read, memory.read_cost),

@@ -95,6 +95,9 @@ fn nodes(case: &Case<'_>, report: &mut Report) {
             report.add(Violation::Shape { what: "operands of a placed node", found, expected });
             continue;
         }
+        if case.routes.nearest_dram(node.core).is_none() {
+            report.add(Violation::NoDram { core: node.core });
+        }
         for (operand, place) in node.operands.iter().enumerate() {
             let Some(pool) = place.pool else { continue };
             let users = case.accelerator.pools.get(pool.index()).map_or(&[][..], |pool| &pool.users);

@@ -334,7 +334,7 @@ impl<'a, 'r> Machine<'a, 'r> {
         }
         let pool = match self.home(cn, 0) {
             Home::Pool(pool) => pool,
-            Home::Streamed => self.case.accelerator.nearest_dram(self.case.placement.core_of[cn.index()]),
+            Home::Streamed => self.case.routes.serving_dram(self.case.placement.core_of[cn.index()]),
             Home::Nowhere => return,
         };
         for fragment in self.demand.fragments(cn, 0) {

@@ -46,7 +46,7 @@ impl Streams {
                     Purpose::StreamIn => flow.to == [*pool] && case.accelerator.pool(flow.from).dram,
                     _ => {
                         let core = case.placement.core_of[cn.index()];
-                        flow.from == *pool && flow.to == [case.accelerator.nearest_dram(core)]
+                        flow.from == *pool && flow.to == [case.routes.serving_dram(core)]
                     }
                 }
         };

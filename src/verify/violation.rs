@@ -23,6 +23,8 @@ pub enum Violation {
     WrongNode { cn: CnId },
     #[error("operand {operand} of {layer} on {core}: {pool} does not serve it")]
     WrongPool { layer: LayerId, operand: usize, core: CoreId, pool: PoolId },
+    #[error("{core}: executes CNs, but no DRAM serves it")]
+    NoDram { core: CoreId },
     #[error("{cn}: {class} has another {what}")]
     WrongClass { cn: CnId, class: ClassId, what: &'static str },
 

@@ -3,4 +3,5 @@
 mod cost;
 mod hardware;
 mod readers;
+mod verify;
 mod workload;
