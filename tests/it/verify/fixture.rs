@@ -550,3 +550,45 @@ fn kind(size: u64, dram: bool) -> CoreKind {
         memory_only: dram,
     }
 }
+
+/// A chain of layers like the two above on alternating cores, with pools of a size: inputs only,
+/// claims are empty.
+pub fn chain(layers: usize, size: u64, tile: u64, pool: u64) -> Fixture {
+    let name = |index: usize| format!("t{index}");
+    let tensor = |index: usize, extent, origin| Tensor { name: name(index), shape: vec![extent], element_bits: 8, origin };
+    let mut workload = workload(1);
+    workload.tensors = vec![tensor(0, size + 1, Origin::Input), tensor(1, 2, Origin::Constant)];
+    workload.layers.clear();
+    for index in 0..layers {
+        let extent = size - index as u64;
+        let (output, input) = (index as u32 + 2, if index == 0 { 0 } else { index as u32 + 1 });
+        workload.layers.push(layer(&name(index), extent, [output, input, 1], 16));
+        workload.tensors.push(tensor(index + 2, extent, Origin::Layer(LayerId::from(index))));
+    }
+    workload.outputs = vec![TensorId::from(layers + 1)];
+    let accelerator = accelerator([pool, pool]);
+    let tiling = tiling(&workload, tile);
+    let cores = (0..layers as u32).map(|layer| vec![CoreId(layer % 2)]).collect();
+    let candidate = Candidate { tiling, cores, order: (0..layers as u32).collect() };
+    let graph = refine(&workload, &candidate.tiling).unwrap();
+    let placement = place(&workload, &accelerator, &graph, &candidate).unwrap();
+    let nodes = placement.nodes.iter().map(|node| {
+        let class = &graph.classes[node.class.index()];
+        let streamed = |operand: usize| {
+            let bits = class.operand_bits[operand];
+            let (read, write) = if operand == 0 { (0, bits) } else { (bits, 0) };
+            StreamedBits { operand: node.operands[operand].memory, read, write, tile: 8 }
+        };
+        let operands: Vec<usize> = (0..3).filter(|operand| node.operands[*operand].streamed).collect();
+        let streams = operands.iter().map(|operand| streamed(*operand)).collect();
+        let mut cost = node_cost(5 + u64::from(node.layer.0) % 3, class.nest.operations(), streams);
+        for operand in operands {
+            cost.stream_tiles[operand] = 8;
+        }
+        cost
+    });
+    let costs = Costs { nodes: nodes.collect() };
+    let options = ScheduleOptions { packet: Bits(16), ..ScheduleOptions::default() };
+    let template = two_layers();
+    Fixture { workload, accelerator, graph, candidate, placement, costs, options, bound: None, ..template }
+}
