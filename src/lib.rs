@@ -28,3 +28,4 @@ pub mod overrides;
 pub mod costing;
 pub mod pipeline;
 pub mod bound;
+pub mod verify;

@@ -4,4 +4,5 @@ mod cost;
 mod hardware;
 mod layout;
 mod readers;
+mod verify;
 mod workload;
