@@ -235,7 +235,8 @@ impl<'a> Allocator<'a> {
             if place + 1 < choices.len() {
                 self.combine(visit, choices, capacity, trial.clone(), place + 1, best);
             } else if best.as_ref().is_none_or(|best| trial.metric <= best.metric)
-                && (self.allocation == Allocation::Uneven || self.is_even(visit, choices, &trial.at))
+                && (self.allocation == Allocation::Uneven
+                    || self.is_even(visit, choices, &trial.at))
             {
                 *best = Some(trial.clone());
             }
@@ -273,7 +274,10 @@ impl<'a> Allocator<'a> {
         if level == description.top() && climb.next < order.len() {
             let whole = self.problem.tensor_size(description, &self.problem.full_extents());
             let needed = whole * description.bits as f64;
-            return Err(Rejection { top: true, ..reject(visit, SmallVec::from_iter([operand]), needed) });
+            return Err(Rejection {
+                top: true,
+                ..reject(visit, SmallVec::from_iter([operand]), needed)
+            });
         }
         Ok(())
     }

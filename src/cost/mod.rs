@@ -80,7 +80,20 @@ pub struct SpatialConstraint {
 }
 
 /// What a search minimises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
     /// Latency (ties: energy).
@@ -103,7 +116,20 @@ impl fmt::Display for Objective {
 }
 
 /// Which rules the model follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Model {
     /// ZigZag 3.9.1 exactly, its faults included.
@@ -128,7 +154,12 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self { objective: Objective::Latency, lpf_limit: 6, spatial_mappings: 3, model: Model::Zigzag }
+        Self {
+            objective: Objective::Latency,
+            lpf_limit: 6,
+            spatial_mappings: 3,
+            model: Model::Zigzag,
+        }
     }
 }
 
@@ -198,6 +229,8 @@ pub struct StreamedBits {
 pub struct OperandLoops {
     /// Operand name in the equation.
     pub operand: String,
+    /// Memory operand it is linked to.
+    pub memory: MemoryOperand,
     /// Per memory level, lowest first: loops, innermost first.
     pub levels: Vec<Vec<(Dim, u64)>>,
 }
@@ -216,7 +249,9 @@ pub enum CostError {
         core: String,
     },
     /// No loop order fits.
-    #[error("no loop order fits the memories: even the smallest tile of {operand} needs {needed} bits in {memory} of {available} bits")]
+    #[error(
+        "no loop order fits the memories: even the smallest tile of {operand} needs {needed} bits in {memory} of {available} bits"
+    )]
     DoesNotFit {
         /// Operand that does not fit.
         operand: String,
@@ -228,7 +263,9 @@ pub enum CostError {
         available: u64,
     },
     /// The top memory of an operand cannot hold its tensor.
-    #[error("{memory} is the highest memory of {operand} and holds {available} of the {needed} bits of the tensor")]
+    #[error(
+        "{memory} is the highest memory of {operand} and holds {available} of the {needed} bits of the tensor"
+    )]
     TopTooSmall {
         /// Operand.
         operand: String,
@@ -246,7 +283,9 @@ pub enum CostError {
         core: String,
     },
     /// A fixed spatial mapping names an array dimension the core lacks.
-    #[error("the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}")]
+    #[error(
+        "the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}"
+    )]
     NoSuchArrayDim {
         /// Array dimension asked for.
         array_dim: String,
@@ -256,7 +295,9 @@ pub enum CostError {
         available: String,
     },
     /// A port the movement needs is missing.
-    #[error("memory {memory} has no port for {operand} {direction}: add it to the allocation of a port")]
+    #[error(
+        "memory {memory} has no port for {operand} {direction}: add it to the allocation of a port"
+    )]
     NoPort {
         /// Memory name.
         memory: String,
