@@ -10,7 +10,21 @@
 
 pub mod units;
 pub mod ids;
+pub mod diagnostic;
+mod document;
+mod table;
+pub mod library;
 pub mod workload;
 pub mod accelerator;
 pub mod mapping;
 pub mod cost;
+pub mod fusion;
+pub mod cn;
+pub mod allocation;
+pub mod placement;
+pub mod schedule;
+pub mod ledger;
+pub mod overrides;
+pub mod costing;
+pub mod pipeline;
+pub mod bound;

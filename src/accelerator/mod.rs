@@ -7,10 +7,18 @@
 //!
 //! Costs of memories are picojoules per access of the full `bandwidth_max` word.
 
+mod assemble;
+mod connect;
+mod core_file;
+mod ports;
 pub mod route;
 pub mod yaml;
 
 mod show;
+
+pub use assemble::{TopMemory, lone_core};
+pub(crate) use core_file::unrolled;
+pub(crate) use ports::operand;
 
 use crate::ids::{CoreId, CoreKindId, PoolId, ResourceId};
 use crate::units::{Bits, BitsPerCycle, Picojoules};

@@ -246,9 +246,9 @@ impl Priced<'_> {
     fn streamed(&self) -> Vec<StreamedBits> {
         let problem = self.mapped.problem;
         let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
-        (problem.operands.iter())
-            .filter(|operand| problem.hierarchy.dram == Some(operand.levels[operand.top()]))
-            .map(|operand| {
+        (problem.operands.iter().zip(&traffic.contents))
+            .filter(|(operand, _)| problem.hierarchy.dram == Some(operand.levels[operand.top()]))
+            .map(|(operand, contents)| {
                 let bits = |direction: Direction| {
                     let transfer =
                         &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
@@ -258,6 +258,7 @@ impl Priced<'_> {
                     operand: operand.memory,
                     read: bits(Direction::ToLow),
                     write: bits(Direction::FromLow),
+                    tile: contents.bits(operand.top()),
                 }
             })
             .collect()

@@ -222,6 +222,8 @@ pub struct StreamedBits {
     pub read: u64,
     /// Bits written to DRAM.
     pub write: u64,
+    /// Bits of the tile that stays in the memory below DRAM.
+    pub tile: u64,
 }
 
 /// Loops of one operand.

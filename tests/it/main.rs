@@ -1,3 +1,7 @@
 //! The integration tests, one binary.
 
 mod cost;
+mod hardware;
+mod layout;
+mod readers;
+mod workload;

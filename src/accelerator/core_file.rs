@@ -1,0 +1,333 @@
+//! Core files: one [`CoreKind`] from ZigZag's and Stream's core description.
+//!
+//! `memories` (lowest first; the order is part of the model), `operational_array`, `dataflows`,
+//! `operator_types`, `type`, and our `overlap_transfers`. The dialect of 2024 (`r_bw`, `r_port`,
+//! positional ports, `multiplier_energy`) is read as well ([`super::ports`]).
+
+use super::{Array, ArrayMapping, CoreKind, Memory, ports};
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::units::{Bits, Picojoules};
+use crate::workload::{Dim, MemoryOperand};
+
+const CORE: Keys = Keys {
+    of: "a core",
+    known: &[
+        "name",
+        "type",
+        "memories",
+        "operational_array",
+        "dataflows",
+        "operator_types",
+        "overlap_transfers",
+    ],
+    unmodelled: &[
+        "operand_precision",
+        "banks",
+        "dma",
+        "stripe",
+        "kernel_library",
+        "reconfiguration",
+        "max_object_fifo_depth",
+        "buffer_descriptors",
+        "utilization",
+    ],
+    refused: &[("multipliers", "describe the array under `operational_array`")],
+    ..Keys::NONE
+};
+
+const MEMORY: Keys = Keys {
+    of: "a memory",
+    known: &[
+        "size",
+        "r_cost",
+        "w_cost",
+        "area",
+        "latency",
+        "operands",
+        "ports",
+        "served_dimensions",
+        "force_double_buffering",
+        "shared_instance",
+        "r_bw",
+        "w_bw",
+        "r_port",
+        "w_port",
+        "rw_port",
+        "min_r_granularity",
+        "min_w_granularity",
+    ],
+    unmodelled: &["auto_cost_extraction", "double_buffering_support", "mem_type", "banks"],
+    repeatable: &["ports"],
+    ..Keys::NONE
+};
+
+const ARRAY: Keys = Keys {
+    of: "an operational array",
+    known: &[
+        "unit_energy",
+        "unit_area",
+        "multiplier_energy",
+        "multiplier_area",
+        "dimensions",
+        "sizes",
+        "systolic_dimensions",
+        "is_imc",
+    ],
+    unmodelled: &["input_precision", "imc_type", "bit_serial_precision", "adc_resolution"],
+    ..Keys::NONE
+};
+
+/// What a core file says its core is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Computes.
+    Compute,
+    /// Fronts external memory.
+    Offchip,
+    /// A memory on the chip.
+    Memory,
+}
+
+/// A core file, read.
+pub(super) struct CoreFile {
+    pub(super) kind: CoreKind,
+    pub(super) role: Role,
+}
+
+/// Reads a core file. None if there were errors, which are then in `reading`.
+pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
+    let fields = root.fields(reading, &CORE, root)?;
+    let name = fields.required(reading, "name").and_then(|node| node.text(reading, "a core's name"));
+    let array = fields.required(reading, "operational_array").and_then(|node| array(reading, node));
+    let dims: Vec<String> = (array.iter())
+        .flat_map(|array| array.dims.iter().map(|(dim, _)| dim.clone()))
+        .collect();
+    let memories = fields.required(reading, "memories").and_then(|node| {
+        let entries = node.entries(reading, "`memories`")?;
+        if entries.is_empty() {
+            reading.error(node, Diagnostic::new("a core needs at least one memory"));
+        }
+        Some(entries.iter().map(|(key, value)| memory(reading, key, value, &dims)).collect())
+    });
+    let memories: Option<Vec<Option<Memory>>> = memories;
+    let role = fields.get("type").map_or(Some(None), |node| role(reading, node).map(Some));
+    let operator_types = fields.get("operator_types").map(|node| texts(reading, node, "an operator"));
+    let dataflows = fields.get("dataflows").map(|node| array_mappings(reading, node, &dims));
+    let no_overlap = fields
+        .get("overlap_transfers")
+        .and_then(|node| node.truth(reading, "`overlap_transfers`"))
+        .is_some_and(|overlap| !overlap);
+    let (array, role) = (array?, role?);
+    let role = match role {
+        Some(role) => role,
+        None if array.size() == 0 => Role::Offchip,
+        None => Role::Compute,
+    };
+    // Invariant: every memory that could not be read has left an error.
+    let memories = memories?.into_iter().collect::<Option<Vec<_>>>()?;
+    let memories = complete(reading, root, memories)?;
+    let kind = CoreKind {
+        name: name?,
+        memories,
+        memory_only: array.size() == 0 || role != Role::Compute,
+        array,
+        operator_types,
+        dataflows: dataflows.unwrap_or_default(),
+        no_overlap,
+    };
+    let role = if kind.memory_only && role == Role::Compute { Role::Offchip } else { role };
+    Some(CoreFile { kind, role })
+}
+
+/// Below the top of an operand, memories need ports for what moves above them.
+fn complete(reading: &mut Reading, root: &Node, memories: Vec<Memory>) -> Option<Vec<Memory>> {
+    let mut complete = true;
+    for (level, memory) in memories.iter().enumerate() {
+        for operand in &memory.operands {
+            let above = memories[level + 1..].iter().any(|memory| memory.operands.contains(operand));
+            let missing = if above { ports::missing_above(memory, *operand) } else { Vec::new() };
+            for direction in missing {
+                complete = false;
+                reading.error(root, ports::no_port(&memory.name, *operand, direction));
+            }
+        }
+    }
+    complete.then_some(memories)
+}
+
+fn role(reading: &mut Reading, node: &Node) -> Option<Role> {
+    let text = node.text(reading, "a core's type")?;
+    match text.rsplit('.').next().unwrap_or("") {
+        "compute" => Some(Role::Compute),
+        "offchip" => Some(Role::Offchip),
+        "memory" => Some(Role::Memory),
+        other => {
+            let mut error = Diagnostic::new(format!("unknown core type `{text}`"))
+                .label("must be compute, memory or offchip");
+            if let Some(name) = nearest(other, ["compute", "memory", "offchip"]) {
+                error = error.help(format!("did you mean `{name}`?"));
+            }
+            reading.error(node, error);
+            None
+        }
+    }
+}
+
+fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
+    let fields = node.fields(reading, &ARRAY, node)?;
+    if let Some(imc) = fields.get("is_imc").filter(|node| matches!(node.value, Value::Bool(true))) {
+        let error = Diagnostic::new("in-memory computing arrays are not modelled")
+            .help("describe the array by `unit_energy`, `unit_area`, `dimensions` and `sizes`");
+        reading.error(imc, error);
+        return None;
+    }
+    let unit_energy = either(reading, &fields, "unit_energy", "multiplier_energy");
+    let unit_area = either(reading, &fields, "unit_area", "multiplier_area");
+    let names = fields.required(reading, "dimensions");
+    let names = names.map(|node| texts(reading, node, "an array dimension"));
+    let sizes_node = fields.required(reading, "sizes")?;
+    let sizes: Vec<Option<u64>> = (sizes_node.list(reading, "`sizes`")?.iter())
+        .map(|node| node.whole(reading, "the size of an array dimension"))
+        .collect();
+    let (names, sizes) = (names?, sizes.into_iter().collect::<Option<Vec<u64>>>()?);
+    if names.len() != sizes.len() {
+        let (dims, given) = (names.len(), sizes.len());
+        let error = Diagnostic::new(format!("{dims} dimension(s) of the array but {given} size(s)"));
+        reading.error(sizes_node, error.label("one size per dimension is needed"));
+        return None;
+    }
+    let systolic = fields.get("systolic_dimensions");
+    let systolic = systolic.map_or(Vec::new(), |node| positions(reading, node, &names));
+    Some(Array {
+        dims: names.into_iter().zip(sizes).collect(),
+        unit_energy: Picojoules(unit_energy?),
+        unit_area: unit_area?,
+        systolic,
+    })
+}
+
+/// A number under its name of today or of 2024.
+fn either(reading: &mut Reading, fields: &Fields<'_>, key: &str, old: &str) -> Option<f64> {
+    let node = match fields.get(old) {
+        Some(node) => node,
+        None => fields.required(reading, key)?,
+    };
+    node.real(reading, &format!("`{key}`"))
+}
+
+fn memory(reading: &mut Reading, key: &Node, node: &Node, dims: &[String]) -> Option<Memory> {
+    let fields = node.fields(reading, &MEMORY, key)?;
+    let name = key.key_name();
+    let size = fields.required(reading, "size");
+    let size = size.and_then(|node| {
+        node.positive(reading, "the size of a memory", "a memory holds at least one bit")
+    });
+    let read_cost = number(reading, &fields, "r_cost");
+    let write_cost = number(reading, &fields, "w_cost");
+    let operands = fields.required(reading, "operands").map(|node| operands(reading, node));
+    let served = fields.required(reading, "served_dimensions");
+    let served = served.map(|node| positions(reading, node, dims));
+    let area = fields.get("area").map_or(Some(0.0), |node| node.real(reading, "`area`"));
+    let latency = fields.get("latency").map_or(Some(1), |node| node.whole(reading, "`latency`"));
+    let double = fields.get("force_double_buffering");
+    let double = double.and_then(|node| node.truth(reading, "`force_double_buffering`"));
+    let shared = fields.get("shared_instance");
+    let shared_instance = shared.and_then(|node| node.text(reading, "`shared_instance`"));
+    let operands = operands?;
+    let ports = ports::read(reading, &fields, key, &operands);
+    Some(Memory {
+        name,
+        size: Bits(size?),
+        read_cost: Picojoules(read_cost?),
+        write_cost: Picojoules(write_cost?),
+        operands,
+        ports: ports?,
+        served: served?,
+        double_buffering: double.unwrap_or(false),
+        area: area?,
+        latency: latency?,
+        shared_instance,
+    })
+}
+
+fn number(reading: &mut Reading, fields: &Fields<'_>, key: &str) -> Option<f64> {
+    fields.required(reading, key)?.real(reading, &format!("`{key}`"))
+}
+
+fn operands(reading: &mut Reading, node: &Node) -> Vec<MemoryOperand> {
+    let mut operands = Vec::new();
+    for item in node.list(reading, "`operands`").unwrap_or_default() {
+        let Some(text) = item.text(reading, "an operand") else { continue };
+        match ports::operand(&text) {
+            Some(operand) if operands.contains(&operand) => {
+                reading.error(item, Diagnostic::new(format!("operand {operand} is listed twice")));
+            }
+            Some(operand) => operands.push(operand),
+            None => {
+                let error = Diagnostic::new(format!("unknown memory operand `{text}`"));
+                reading.error(item, error.label("must be I1, I2 or O"));
+            }
+        }
+    }
+    operands
+}
+
+/// Positions of named array dimensions.
+fn positions(reading: &mut Reading, node: &Node, dims: &[String]) -> Vec<usize> {
+    let mut found = Vec::new();
+    for item in node.list(reading, "a list of array dimensions").unwrap_or_default() {
+        let Some(name) = item.text(reading, "an array dimension") else { continue };
+        match position(reading, item, &name, dims) {
+            Some(position) if !found.contains(&position) => found.push(position),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn position(reading: &mut Reading, node: &Node, name: &str, dims: &[String]) -> Option<usize> {
+    let position = dims.iter().position(|dim| dim == name);
+    // Without dimensions the array itself was in error, which has been reported.
+    if position.is_none() && !dims.is_empty() {
+        let error = Diagnostic::new(format!("the array has no dimension `{name}`"));
+        reading.error(node, error.label(format!("its dimensions are {}", dims.join(", "))));
+    }
+    position
+}
+
+/// Text items of a list.
+pub(super) fn texts(reading: &mut Reading, node: &Node, what: &str) -> Vec<String> {
+    let items = node.list(reading, &format!("a list of which each item is {what}"));
+    (items.unwrap_or_default().iter()).filter_map(|item| item.text(reading, what)).collect()
+}
+
+/// Unrolled loops per array dimension: `D1: [K, 16]` as the list `- K, 16`.
+fn array_mappings(reading: &mut Reading, node: &Node, dims: &[String]) -> Vec<ArrayMapping> {
+    let mut mappings = Vec::new();
+    for (key, value) in node.entries(reading, "`dataflows`").unwrap_or_default() {
+        let array_dim = key.key_name();
+        position(reading, key, &array_dim, dims);
+        let items = value.list(reading, "the unrolling of an array dimension").unwrap_or_default();
+        let unrolled = items.iter().filter_map(|item| unrolled(reading, item)).collect();
+        mappings.push(ArrayMapping { array_dim, unrolled });
+    }
+    mappings
+}
+
+/// `K, 16`: a loop dimension and how many of its iterations run side by side.
+pub(crate) fn unrolled(reading: &mut Reading, node: &Node) -> Option<(Dim, f64)> {
+    let text = node.text(reading, "an unrolled loop")?;
+    let parsed = text.split_once(',').and_then(|(dim, factor)| {
+        let factor: f64 = factor.trim().parse().ok()?;
+        Some((dim.trim().to_uppercase(), factor))
+    });
+    match parsed {
+        Some((dim, factor)) if factor >= 1.0 && !dim.is_empty() => Some((Dim(dim), factor)),
+        _ => {
+            let error = Diagnostic::new("an unrolled loop is a dimension and a factor from 1");
+            reading.error(node, error.label("expected for example `K, 16`"));
+            None
+        }
+    }
+}
