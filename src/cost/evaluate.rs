@@ -393,7 +393,7 @@ mod tests {
         };
         assert_eq!(
             error(24),
-            "sram is the highest memory of I and holds 24 of the 32 bits of the tensor"
+            "sram is the highest memory of I: its part of the tensor has 32 bits, one instance holds 24"
         );
         assert_eq!(
             error(40),

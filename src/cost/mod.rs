@@ -1,11 +1,11 @@
 //! Intra-core cost: one loop nest on one core, ZigZag's analytical model (MODEL.md).
 //!
-//! `(LoopNest, Hierarchy, SpatialConstraint) -> Cost`. Spatial unrolling (`spatial`, `generate`, `unroll`), loop order
-//! and uneven allocation of loops to memories (`temporal`,
-//! `allocate`), word accesses per memory, operand and
-//! direction (`access`), stalls from double buffering and port sharing, on- and off-loading
-//! (`latency`, `load`), energy, search over loop orders ([`search`]), and the shared content-keyed table
-//! of results ([`table`]).
+//! `(LoopNest, Hierarchy, SpatialConstraint) -> Cost`. Spatial unrolling (`spatial`, `generate`,
+//! `unroll`), loop order and uneven allocation of loops to memories (`temporal`, `allocate`), word
+//! accesses per memory, operand and direction with their energy (`access`), stalls from double
+//! buffering and port sharing (`latency`), on- and off-loading (`load`), all of one loop order
+//! (`evaluate`), search over loop orders ([`search`]), and the shared content-keyed table of results
+//! ([`table`]). `problem` is the nest on the hierarchy in flat indices, which all of these read.
 //!
 //! Invariant: this module knows neither allocation nor schedule.
 
@@ -266,16 +266,16 @@ pub enum CostError {
     },
     /// The top memory of an operand cannot hold its tensor.
     #[error(
-        "{memory} is the highest memory of {operand} and holds {available} of the {needed} bits of the tensor"
+        "{memory} is the highest memory of {operand}: its part of the tensor has {needed} bits, one instance holds {available}"
     )]
     TopTooSmall {
         /// Operand.
         operand: String,
         /// Memory name.
         memory: String,
-        /// Bits of the tensor.
+        /// Bits of the tensor per instance.
         needed: u64,
-        /// Bits there.
+        /// Bits of one instance.
         available: u64,
     },
     /// The generator found no spatial mapping.

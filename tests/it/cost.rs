@@ -314,45 +314,6 @@ fn spelled(loops: &OperandLoops) -> String {
     words.join(" ")
 }
 
-#[test]
-#[ignore = "timing"]
-fn timing() {
-    let reference = Reference::read();
-    let cases = lines::<Searched>("search.jsonl");
-    for (core_name, workload) in [
-        ("tpu_like", "resnet18"),
-        ("meta_prototype", "resnet18"),
-        ("eyeriss_like", "resnet18"),
-        ("eyeriss_like", "mobilenetv2"),
-    ] {
-        for objective in [Objective::Energy, Objective::Latency, Objective::Edp] {
-            let start = std::time::Instant::now();
-            let (mut n, mut orders) = (0, 0);
-            for case in
-                cases.iter().filter(|c| c.id.starts_with(&format!("{core_name}/{workload}")))
-            {
-                let core = &reference.cores[&case.core];
-                let hierarchy = Hierarchy::of(core, &[], None);
-                let constraint = SpatialConstraint {
-                    fixed: case.spatial.clone(),
-                    ..SpatialConstraint::default()
-                };
-                let options = SearchOptions { objective, ..SearchOptions::default() };
-                let ours = search(&case.nest, &hierarchy, &core.name, &constraint, &options)
-                    .expect("it fits");
-                n += 1;
-                orders += ours.evaluated;
-            }
-            let t = start.elapsed();
-            println!(
-                "{core_name} {workload} {objective}: {n} searches {orders} orders, {:.3} ms each, {:.2} us/order",
-                t.as_secs_f64() * 1e3 / n as f64,
-                t.as_secs_f64() * 1e6 / orders as f64
-            );
-        }
-    }
-}
-
 fn best(nest: &LoopNest, hierarchy: &Hierarchy, objective: Objective) -> Cost {
     let options = SearchOptions { objective, ..SearchOptions::default() };
     search(nest, hierarchy, "core", &SpatialConstraint::default(), &options).expect("it fits")
@@ -461,7 +422,7 @@ fn a_core_that_cannot_hold_the_layer_says_why() {
         .expect_err("its weights exceed the registers")
         .to_string()
     };
-    expect!["rf_128B is the highest memory of W and holds 1024 of the 6291456 bits of the tensor"]
+    expect!["rf_128B is the highest memory of W: its part of the tensor has 6291456 bits, one instance holds 1024"]
         .assert_eq(&error(&reference.layers["gemm_d012_big"]));
     let mut registers = hierarchy.clone();
     registers.memories.truncate(2);
