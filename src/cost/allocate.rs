@@ -235,7 +235,8 @@ impl<'a> Allocator<'a> {
             if place + 1 < choices.len() {
                 self.combine(visit, choices, capacity, trial.clone(), place + 1, best);
             } else if best.as_ref().is_none_or(|best| trial.metric <= best.metric)
-                && (self.allocation == Allocation::Uneven || self.is_even(visit, choices, &trial.at))
+                && (self.allocation == Allocation::Uneven
+                    || self.is_even(visit, choices, &trial.at))
             {
                 *best = Some(trial.clone());
             }
@@ -266,14 +267,18 @@ impl<'a> Allocator<'a> {
             climb.extents[*dim] *= *factor as f64;
         }
         climb.next += loops;
-        for (dim, factor) in &self.unrolling.operands[operand].levels[level + 1] {
-            climb.extents[*dim] *= factor;
-        }
         let description = &self.problem.operands[operand];
         if level == description.top() && climb.next < order.len() {
-            let whole = self.problem.tensor_size(description, &self.problem.full_extents());
-            let needed = whole * description.bits as f64;
-            return Err(Rejection { top: true, ..reject(visit, SmallVec::from_iter([operand]), needed) });
+            let mut whole = climb.extents.clone();
+            order[climb.next..].iter().for_each(|(dim, factor)| whole[*dim] *= *factor as f64);
+            let needed = self.problem.tensor_size(description, &whole) * description.bits as f64;
+            return Err(Rejection {
+                top: true,
+                ..reject(visit, SmallVec::from_iter([operand]), needed)
+            });
+        }
+        for (dim, factor) in &self.unrolling.operands[operand].levels[level + 1] {
+            climb.extents[*dim] *= factor;
         }
         Ok(())
     }

@@ -8,8 +8,8 @@
 //! tiles at the same boundaries cost the same, and because the dearer half of the objective is only
 //! computed where the cheaper half does not already lose.
 
-use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::access::{Nesting, nestings};
+use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::evaluate::{Mapped, Score};
 use super::problem::Problem;
 use super::temporal::{Loop, Orders, loops, temporal_sizes};
@@ -37,7 +37,8 @@ pub fn search(
     let mut best: Option<(Score, Cost)> = None;
     let mut rejected: Option<CostError> = None;
     let (mut evaluated, mut pruned) = (0, 0);
-    for mapping in super::spatial::mappings(&problem, core_name, spatial, options.spatial_mappings)? {
+    for mapping in super::spatial::mappings(&problem, core_name, spatial, options.spatial_mappings)?
+    {
         let mapped = Mapped::new(&problem, mapping);
         let found = orders(&mapped, options)?;
         evaluated += found.evaluated;
@@ -70,7 +71,7 @@ struct Found {
 fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> {
     let problem = mapped.problem;
     let loops = loops(&temporal_sizes(problem, &mapped.fractional), options.lpf_limit);
-    let mut sequence = Orders::new(problem, &loops);
+    let mut sequence = Orders::new(&problem.nest.dims, &loops);
     let mut allocator = Allocator::new(problem, &mapped.fractional, Allocation::Uneven);
     let mut seen = Seen::new(mapped, &loops);
     let mut order = Vec::with_capacity(loops.len());
