@@ -1,4 +1,5 @@
 //! Integration tests: one binary.
 
+mod errors;
 mod hardware;
 mod readers;
