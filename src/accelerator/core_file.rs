@@ -120,19 +120,8 @@ pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
     let dims: Vec<String> = (array.iter())
         .flat_map(|array| array.dims.iter().map(|(dim, _)| dim.clone()))
         .collect();
-    let memories = fields.required(reading, "memories").and_then(|node| {
-        let entries = node.entries(reading, "`memories`")?;
-        if entries.is_empty() {
-            reading.error(node, Diagnostic::new("a core needs at least one memory"));
-        }
-        Some(
-            entries
-                .iter()
-                .map(|(key, value)| memory(reading, key, value, &dims))
-                .collect(),
-        )
-    });
-    let memories: Option<Vec<Option<Memory>>> = memories;
+    let memories = fields.required(reading, "memories");
+    let memories = memories.and_then(|node| memories_of(reading, node, &dims));
     let role = fields
         .get("type")
         .map_or(Some(None), |node| role(reading, node).map(Some));
@@ -152,9 +141,7 @@ pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
         None if array.size() == 0 => Role::Offchip,
         None => Role::Compute,
     };
-    // Invariant: every memory that could not be read has left an error.
-    let memories = memories?.into_iter().collect::<Option<Vec<_>>>()?;
-    let memories = complete(reading, root, memories)?;
+    let memories = complete(reading, root, memories?)?;
     let kind = CoreKind {
         name: name?,
         memories,
@@ -170,6 +157,19 @@ pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
         role
     };
     Some(CoreFile { kind, role })
+}
+
+/// The memories in the order of the file; none if one could not be read.
+fn memories_of(reading: &mut Reading, node: &Node, dims: &[String]) -> Option<Vec<Memory>> {
+    let entries = node.entries(reading, "`memories`")?;
+    if entries.is_empty() {
+        reading.error(node, Diagnostic::new("a core needs at least one memory"));
+    }
+    let memories: Vec<Option<Memory>> = entries
+        .iter()
+        .map(|(key, value)| memory(reading, key, value, dims))
+        .collect();
+    memories.into_iter().collect()
 }
 
 /// Below the top of an operand, memories need ports for what moves above them.
