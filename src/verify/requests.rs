@@ -24,6 +24,8 @@ pub(super) struct Request {
 #[derive(Default)]
 pub(super) struct Requests {
     open: BTreeMap<(FragmentId, PoolId), Request>,
+    /// When copies of each fragment arrived.
+    arrivals: BTreeMap<FragmentId, Vec<Cycles>>,
 }
 
 impl Requests {
@@ -74,7 +76,6 @@ impl Requests {
         report: &mut Report,
     ) {
         let (transfer, issued) = (flow.transfer, flow.issued);
-        let mut first: Option<Cycles> = None;
         for pool in flow.to.iter().copied() {
             let request = self.open.remove(&(fragment, pool));
             if request.is_none() {
@@ -88,12 +89,14 @@ impl Requests {
             if is_write_back(request.purpose) != is_write_back(flow.purpose) {
                 report.add(Violation::TransferForm { transfer, time: flow.time });
             }
-            let first = *first.get_or_insert(request.time);
-            if first != request.time {
-                let second = request.time;
+            // A request is issued at once, or waits for a copy in flight and is issued on its arrival.
+            let waited = self.arrivals.get(&fragment).is_some_and(|times| times.contains(&issued));
+            if request.time != issued && !waited {
+                let (first, second) = (request.time, issued);
                 report.add(Violation::MulticastTimes { transfer, fragment, first, second });
             }
         }
+        self.arrivals.entry(fragment).or_default().push(flow.time);
     }
 
     /// The log is over: nothing may be open.
