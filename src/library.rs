@@ -49,6 +49,22 @@ const CORES: &[(&str, &str)] = &[
     ("tpu_like", include_str!("../hardware/cores/tpu_like.yaml")),
 ];
 
+/// Networks by name.
+const WORKLOADS: &[(&str, &[u8])] = &[
+    ("fsrcnn", include_bytes!("../workloads/fsrcnn.onnx")),
+    ("resnet18", include_bytes!("../workloads/resnet18.onnx")),
+];
+
+/// Bytes of a shipped network (ONNX).
+pub fn workload(name: &str) -> Option<&'static [u8]> {
+    WORKLOADS.iter().find(|(candidate, _)| *candidate == name).map(|(_, bytes)| *bytes)
+}
+
+/// Names of the shipped networks.
+pub fn workloads() -> impl Iterator<Item = &'static str> {
+    WORKLOADS.iter().map(|(name, _)| *name)
+}
+
 /// Text of a shipped accelerator.
 pub fn accelerator(name: &str) -> Option<&'static str> {
     text(ACCELERATORS, name)

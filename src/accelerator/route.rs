@@ -98,6 +98,12 @@ impl Routes {
     pub fn nearest_dram(&self, core: CoreId) -> Option<PoolId> {
         self.nearest[core.index()]
     }
+
+    /// The nearest DRAM of a core of an accelerator with DRAM, where the reader refuses cores
+    /// without a way to it.
+    pub fn serving_dram(&self, core: CoreId) -> PoolId {
+        self.nearest_dram(core).expect("every core of an accelerator with DRAM has a way to it")
+    }
 }
 
 /// Cores as nodes in the order of their ids; every direction of a link and every pair on a bus as an

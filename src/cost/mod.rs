@@ -1,12 +1,34 @@
 //! Intra-core cost: one loop nest on one core, ZigZag's analytical model (MODEL.md).
 //!
-//! `(LoopNest, Hierarchy, SpatialConstraint) -> Cost`. Spatial unrolling ([`spatial`]), loop order
-//! and uneven allocation of loops to memories ([`temporal`]), word accesses per memory, operand and
-//! direction ([`access`]), stalls from double buffering and port sharing, on- and off-loading
-//! ([`latency`]), energy, search over loop orders ([`search`]), and the shared content-keyed table
+//! `(LoopNest, Hierarchy, SpatialConstraint) -> Cost`. Spatial unrolling (`spatial`, `generate`, `unroll`), loop order
+//! and uneven allocation of loops to memories (`temporal`,
+//! `allocate`), word accesses per memory, operand and
+//! direction (`access`), stalls from double buffering and port sharing, on- and off-loading
+//! (`latency`, `load`), energy, search over loop orders ([`search`]), and the shared content-keyed table
 //! of results ([`table`]).
 //!
 //! Invariant: this module knows neither allocation nor schedule.
+
+pub mod search;
+pub mod table;
+
+mod access;
+mod allocate;
+mod evaluate;
+mod generate;
+mod latency;
+mod load;
+mod problem;
+mod show;
+mod spatial;
+mod temporal;
+mod unroll;
+
+pub use allocate::Allocation;
+pub use evaluate::{Evaluation, evaluate};
+pub use search::search;
+pub use spatial::spatial_mappings;
+pub use table::{CostKey, CostTable};
 
 use crate::accelerator::{Array, ArrayMapping, CoreKind, Direction, Memory};
 use crate::units::{FractionalCycles, Picojoules};
@@ -92,7 +114,7 @@ pub enum Model {
 }
 
 /// Options of the search over mappings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SearchOptions {
     /// What to minimise.
     pub objective: Objective,
@@ -169,6 +191,8 @@ pub struct StreamedBits {
     pub read: u64,
     /// Bits written to DRAM.
     pub write: u64,
+    /// Bits of the tile that stays in the memory below DRAM.
+    pub tile: u64,
 }
 
 /// Loops of one operand.
@@ -204,6 +228,24 @@ pub enum CostError {
         needed: u64,
         /// Bits there.
         available: u64,
+    },
+    /// The top memory of an operand cannot hold its tensor.
+    #[error("{memory} is the highest memory of {operand} and holds {available} of the {needed} bits of the tensor")]
+    TopTooSmall {
+        /// Operand.
+        operand: String,
+        /// Memory name.
+        memory: String,
+        /// Bits of the tensor.
+        needed: u64,
+        /// Bits there.
+        available: u64,
+    },
+    /// The generator found no spatial mapping.
+    #[error("no spatial mapping of the layer fits the array of core {core}")]
+    NoSpatialMapping {
+        /// Core name.
+        core: String,
     },
     /// A fixed spatial mapping names an array dimension the core lacks.
     #[error("the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}")]

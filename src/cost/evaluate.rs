@@ -1,0 +1,281 @@
+//! One loop order with one spatial mapping on one core: everything the model says about it.
+//!
+//! `(LoopNest, Hierarchy, spatial mapping, loop order) -> Evaluation` is the chain spatial factors,
+//! allocation, traffic, energy, stall, loading (MODEL.md 3.2, 5 to 9):
+//!
+//! ```text
+//! energy  = operation energy * operations + sum(words * cost per word)
+//! ideal   = ceil(operations / array size)          temporal = product of the temporal loops
+//! latency = temporal + stall + onload + offload + drain
+//! ```
+
+use super::access::{Nesting, Traffic, memory_energy, nestings, words};
+use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
+use super::latency::{double_buffering, stall};
+use super::load::{Loading, drain, loading};
+use super::problem::Problem;
+use super::spatial::{lookup, named};
+use super::temporal::{Loop, temporal_sizes};
+use super::unroll::{Mapping, Unrolling, Version};
+use super::{Cost, CostError, Hierarchy, OperandLoops, StreamedBits, WordAccess};
+use crate::accelerator::{ArrayMapping, Direction};
+use crate::units::{FractionalCycles, Picojoules};
+use crate::workload::Dim;
+use crate::workload::nest::LoopNest;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// A cost with the quantities behind it, for comparison and for explanations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The result.
+    pub cost: Cost,
+    /// Temporal size of every dimension that has one.
+    pub temporal_sizes: Vec<(Dim, u64)>,
+    /// Loops per operand and level as allocated, before stationary loops moved down.
+    pub allocated: Vec<OperandLoops>,
+    /// Words per operand of the nest, level, direction (tl, fl, th, fh).
+    pub words: Vec<Vec<[u64; 4]>>,
+    /// Elements held per operand and arch level, with fractional spatial factors.
+    pub elements: Vec<Vec<u64>>,
+    /// Double-buffering flag per operand and arch level.
+    pub double_buffering: Vec<Vec<bool>>,
+}
+
+/// A spatial mapping in the form the chain needs; depends on no loop order.
+#[derive(Clone, Debug)]
+pub(super) struct Mapped<'a> {
+    pub problem: &'a Problem<'a>,
+    pub mapping: Mapping,
+    pub fractional: Unrolling,
+    /// None where it equals `fractional`.
+    pub integer: Option<Unrolling>,
+    drain: f64,
+}
+
+/// The two figures a search compares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Score {
+    pub energy: f64,
+    pub latency: f64,
+}
+
+/// An allocated loop order with its traffic and energy; latency is computed on demand.
+pub(super) struct Priced<'a> {
+    mapped: &'a Mapped<'a>,
+    nestings: SmallVec<[Nesting; 3]>,
+    traffic: Traffic,
+    integer: Option<Traffic>,
+    words: Vec<u64>,
+    pub energy: f64,
+}
+
+/// The parts of the latency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Latency {
+    pub temporal: u64,
+    pub stall: u64,
+    pub loading: Loading,
+    pub drain: f64,
+}
+
+/// Evaluates a loop order (innermost loop first) with a final spatial mapping.
+///
+/// # Errors
+/// [`CostError`] where the nest, the mapping and the hierarchy do not go together, or the order does
+/// not fit the memories.
+pub fn evaluate(
+    nest: &LoopNest,
+    hierarchy: &Hierarchy,
+    core_name: &str,
+    spatial: &[ArrayMapping],
+    order: &[(Dim, u64)],
+    allocation: Allocation,
+) -> Result<Evaluation, CostError> {
+    let problem = Problem::new(nest, hierarchy, core_name)?;
+    let mapped = Mapped::new(&problem, lookup(&problem, core_name, spatial)?);
+    let order: Vec<Loop> = (order.iter())
+        .filter_map(|(dim, factor)| problem.position(dim).map(|position| (position, *factor)))
+        .collect();
+    let allocated = Allocator::new(&problem, &mapped.fractional, allocation)
+        .allocate(&order)
+        .map_err(|rejection| rejection.error(&problem))?;
+    mapped.evaluation(&order, &allocated)
+}
+
+impl<'a> Mapped<'a> {
+    /// Prepares a spatial mapping.
+    pub fn new(problem: &'a Problem<'a>, mapping: Mapping) -> Self {
+        let fractional = Unrolling::new(problem, &mapping, Version::Fractional);
+        let integer = Unrolling::new(problem, &mapping, Version::Integer);
+        let integer = (integer != fractional).then_some(integer);
+        let drain = drain(problem, &mapping);
+        Self { problem, mapping, fractional, integer, drain }
+    }
+
+    /// All spatial factors are whole numbers.
+    pub fn is_whole(&self) -> bool {
+        let levels = self.fractional.operands.iter().flat_map(|unrolled| &unrolled.levels);
+        levels.flatten().all(|(_, factor)| factor.fract() == 0.0)
+    }
+
+    /// Traffic and energy of an order cut at `ends`, stationary loops already moved down.
+    pub fn price(
+        &self,
+        order: &[Loop],
+        ends: &Ends,
+        nestings: SmallVec<[Nesting; 3]>,
+    ) -> Result<Priced<'_>, CostError> {
+        let problem = self.problem;
+        let traffic = Traffic::new(problem, &self.fractional, order, ends, &nestings);
+        let integer = (self.integer.as_ref())
+            .map(|integer| Traffic::new(problem, integer, order, ends, &nestings));
+        let words = words(problem, &self.fractional, &traffic)?;
+        let energy = self.operation_energy() + memory_energy(problem, &words);
+        Ok(Priced { mapped: self, nestings, traffic, integer, words, energy })
+    }
+
+    /// Everything about an order cut at `allocated`.
+    pub fn evaluation(&self, order: &[Loop], allocated: &Ends) -> Result<Evaluation, CostError> {
+        let mut ends = allocated.clone();
+        settle(self.problem, order, &mut ends);
+        let priced = self.price(order, &ends, nestings(self.problem, order, &ends))?;
+        let buffering = double_buffering(self.problem, &priced.traffic, &priced.nestings);
+        Ok(Evaluation {
+            cost: priced.cost(order, &ends),
+            temporal_sizes: (temporal_sizes(self.problem, &self.fractional).iter())
+                .map(|(dim, size)| (self.problem.nest.dims[*dim].0.clone(), *size))
+                .collect(),
+            allocated: self.loops(order, allocated),
+            words: (self.problem.operands.iter())
+                .map(|operand| {
+                    let words = &priced.words[operand.first..operand.first + 4 * operand.levels.len()];
+                    words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect()
+                })
+                .collect(),
+            elements: priced.traffic.contents.iter().map(|held| held.elements.to_vec()).collect(),
+            double_buffering: buffering.iter().map(|flags| flags.to_vec()).collect(),
+        })
+    }
+
+    /// The cost of an order that fits.
+    pub fn cost(&self, order: &[Loop]) -> Result<Cost, CostError> {
+        let mut ends = Allocator::new(self.problem, &self.fractional, Allocation::Uneven)
+            .allocate(order)
+            .map_err(|rejection| rejection.error(self.problem))?;
+        settle(self.problem, order, &mut ends);
+        Ok(self.price(order, &ends, nestings(self.problem, order, &ends))?.cost(order, &ends))
+    }
+
+    fn operation_energy(&self) -> f64 {
+        self.problem.hierarchy.array.unit_energy.0 * self.problem.nest.operations() as f64
+    }
+
+    fn loops(&self, order: &[Loop], ends: &Ends) -> Vec<OperandLoops> {
+        let name = |(dim, factor): &Loop| (self.problem.nest.dims[*dim].0.clone(), *factor);
+        (self.problem.nest.operands.iter().zip(ends))
+            .map(|(operand, ends)| {
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                let levels = starts.zip(ends).map(|(start, end)| order[start..*end].iter().map(name).collect());
+                OperandLoops { operand: operand.name.clone(), levels: levels.collect() }
+            })
+            .collect()
+    }
+}
+
+impl Priced<'_> {
+    /// The parts of the latency.
+    pub fn latency(&self) -> Latency {
+        let problem = self.mapped.problem;
+        let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
+        let buffering = double_buffering(problem, &self.traffic, &self.nestings);
+        let stall = stall(problem, traffic, &buffering);
+        let temporal = self.nestings[0].total();
+        let loading = loading(problem, traffic, temporal + stall);
+        Latency { temporal, stall, loading, drain: self.mapped.drain }
+    }
+
+    fn cost(&self, order: &[Loop], ends: &Ends) -> Cost {
+        let problem = self.mapped.problem;
+        let latency = self.latency();
+        let operations = problem.nest.operations();
+        Cost {
+            latency: FractionalCycles(latency.total()),
+            ideal: FractionalCycles(operations.div_ceil(problem.hierarchy.array.size()) as f64),
+            temporal: FractionalCycles(latency.temporal as f64),
+            stall: FractionalCycles(latency.stall as f64),
+            onload: FractionalCycles(latency.loading.onload),
+            offload: FractionalCycles(latency.loading.offload),
+            drain: FractionalCycles(latency.drain),
+            operations,
+            operation_energy: problem.hierarchy.array.unit_energy,
+            accesses: self.accesses(),
+            energy: Picojoules(self.energy),
+            streamed: self.streamed(),
+            spatial: named(problem, &self.mapped.mapping),
+            temporal_mapping: self.mapped.loops(order, ends),
+            evaluated: 1,
+            pruned: 0,
+        }
+    }
+
+    fn accesses(&self) -> Vec<WordAccess> {
+        let problem = self.mapped.problem;
+        (problem.by_memory.iter())
+            .filter(|at| self.words[**at] > 0)
+            .map(|at| {
+                let interface = &problem.interfaces[*at];
+                WordAccess {
+                    memory: interface.memory,
+                    operand: problem.operands[interface.operand].memory,
+                    direction: interface.direction,
+                    words: self.words[*at],
+                }
+            })
+            .collect()
+    }
+
+    /// Exact bits that operands with the DRAM level at the top exchange with it.
+    fn streamed(&self) -> Vec<StreamedBits> {
+        let problem = self.mapped.problem;
+        let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
+        (problem.operands.iter().zip(&traffic.contents))
+            .filter(|(operand, _)| problem.hierarchy.dram == Some(operand.levels[operand.top()]))
+            .map(|(operand, contents)| {
+                let bits = |direction: Direction| {
+                    let transfer = &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
+                    transfer.bits() * transfer.count
+                };
+                StreamedBits {
+                    operand: operand.memory,
+                    read: bits(Direction::ToLow),
+                    write: bits(Direction::FromLow),
+                    tile: contents.bits(operand.top()),
+                }
+            })
+            .collect()
+    }
+}
+
+impl Latency {
+    /// `latency_total2`.
+    pub fn total(&self) -> f64 {
+        self.temporal as f64 + self.stall as f64 + self.loading.onload + self.loading.offload + self.drain
+    }
+}
+
+impl Rejection {
+    /// The rejection by names.
+    pub fn error(&self, problem: &Problem) -> CostError {
+        let memory = &problem.hierarchy.memories[self.memory];
+        let names: Vec<&str> =
+            self.operands.iter().map(|operand| problem.nest.operands[*operand].name.as_str()).collect();
+        let (operand, memory, available) = (names.join(" + "), memory.name.clone(), memory.size.0);
+        let needed = self.needed.ceil() as u64;
+        if self.top {
+            CostError::TopTooSmall { operand, memory, needed, available }
+        } else {
+            CostError::DoesNotFit { operand, memory, needed, available }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Temporal loops: sizes, prime loops, merging to a limit, and the sequence of all loop orders.
+//!
+//! Temporal size of a dimension (MODEL.md 4.1): the layer's size, divided and rounded up by each of
+//! its fractional spatial factors in the list of the first input; sizes of 1 are dropped. Every
+//! prime factor is one loop. While there are more loops than the limit, the dimension with most
+//! loops (first on ties) merges its two smallest factors (4.3): the smallest with itself if it
+//! occurs twice, else with the next.
+//!
+//! All distinct orders of the loops are visited by prefix shifts (A. Williams, "Loopless generation
+//! of multiset permutations using a constant number of variables by prefix shifts", SODA 2009) from
+//! the order that descends by (name of the dimension, factor). A loop order is written innermost
+//! loop first.
+
+use super::problem::Problem;
+use super::unroll::Unrolling;
+
+/// A temporal loop: dimension and number of iterations.
+pub(super) type Loop = (usize, u64);
+
+/// Temporal size of every dimension that has one, in the order of the nest.
+pub(super) fn temporal_sizes(problem: &Problem, fractional: &Unrolling) -> Vec<Loop> {
+    let mut sizes: Vec<u64> = problem.nest.dims.iter().map(|(_, size)| *size).collect();
+    let first_input = 1.min(problem.operands.len() - 1);
+    for factors in &fractional.operands[first_input].levels {
+        for (dim, factor) in factors {
+            sizes[*dim] = (sizes[*dim] as f64 / factor).ceil() as u64;
+        }
+    }
+    sizes.into_iter().enumerate().filter(|(_, size)| *size > 1).collect()
+}
+
+/// Prime loops merged to at most `limit` (raised to the number of dimensions), grouped by dimension
+/// in the order of the nest, ascending factors. Never empty.
+pub(super) fn loops(sizes: &[Loop], limit: usize) -> Vec<Loop> {
+    let mut groups: Vec<(usize, Vec<u64>)> = sizes.iter().map(|(dim, size)| (*dim, primes(*size))).collect();
+    let limit = limit.max(groups.len());
+    while groups.iter().map(|(_, factors)| factors.len()).sum::<usize>() > limit {
+        let most = groups.iter().map(|(_, factors)| factors.len()).max().unwrap_or(0);
+        if let Some((_, factors)) = groups.iter_mut().find(|(_, factors)| factors.len() == most) {
+            merge_smallest(factors);
+        }
+    }
+    let loops: Vec<Loop> =
+        (groups.iter()).flat_map(|(dim, factors)| factors.iter().map(|factor| (*dim, *factor))).collect();
+    if loops.is_empty() { vec![(0, 1)] } else { loops }
+}
+
+/// Prime factors, ascending.
+pub(super) fn primes(mut number: u64) -> Vec<u64> {
+    let mut factors = Vec::new();
+    let mut divisor = 2;
+    while divisor * divisor <= number {
+        while number.is_multiple_of(divisor) {
+            factors.push(divisor);
+            number /= divisor;
+        }
+        divisor += 1;
+    }
+    if number > 1 {
+        factors.push(number);
+    }
+    factors
+}
+
+/// The two smallest of ascending factors become their product.
+fn merge_smallest(factors: &mut Vec<u64>) {
+    let product = factors[0] * factors[1];
+    factors.drain(..2);
+    let place = factors.partition_point(|factor| *factor < product);
+    factors.insert(place, product);
+}
+
+/// All distinct orders of a list of loops, in the reference's sequence.
+///
+/// A linked list of the elements; three positions (`head`, `next_to_last`, `last` of the descending
+/// prefix) decide which element moves to the front.
+#[derive(Clone, Debug)]
+pub(super) struct Orders {
+    /// Elements, descending by (name, factor); `rank` compares equal elements as equal.
+    elements: Vec<Loop>,
+    rank: Vec<usize>,
+    next: Vec<usize>,
+    head: usize,
+    prefix_end: usize,
+    after_prefix: usize,
+    started: bool,
+}
+
+/// No element: the end of the list.
+const END: usize = usize::MAX;
+
+impl Orders {
+    /// All orders of `loops`; dimensions compare by name.
+    pub fn new(problem: &Problem, loops: &[Loop]) -> Self {
+        let mut elements = loops.to_vec();
+        let key = |element: &Loop| (&problem.nest.dims[element.0].0, element.1);
+        elements.sort_by(|a, b| key(b).cmp(&key(a)));
+        let count = elements.len();
+        let mut rank = vec![count; count];
+        for position in 1..count {
+            let step = usize::from(elements[position] != elements[position - 1]);
+            rank[position] = rank[position - 1] - step;
+        }
+        let next = (1..count).chain([END]).collect();
+        Self {
+            elements,
+            rank,
+            next,
+            head: 0,
+            prefix_end: count.saturating_sub(2),
+            after_prefix: count - 1,
+            started: false,
+        }
+    }
+
+    /// Writes the next order, innermost loop first; false after the last one.
+    pub fn next_into(&mut self, order: &mut Vec<Loop>) -> bool {
+        if self.started && !self.shift() {
+            return false;
+        }
+        self.started = true;
+        order.clear();
+        let mut element = self.head;
+        while element != END {
+            order.push(self.elements[element]);
+            element = self.next[element];
+        }
+        true
+    }
+
+    fn shift(&mut self) -> bool {
+        let following = self.next[self.after_prefix];
+        if following == END && self.rank[self.after_prefix] >= self.rank[self.head] {
+            return false;
+        }
+        let before = if following != END && self.rank[self.prefix_end] >= self.rank[following] {
+            self.after_prefix
+        } else {
+            self.prefix_end
+        };
+        let moved = self.next[before];
+        self.next[before] = self.next[moved];
+        self.next[moved] = self.head;
+        if self.rank[moved] < self.rank[self.head] {
+            self.prefix_end = moved;
+        }
+        self.after_prefix = self.next[self.prefix_end];
+        self.head = moved;
+        true
+    }
+}

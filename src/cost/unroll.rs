@@ -1,0 +1,152 @@
+//! Spatial factors as the model uses them: fractional and integer versions, attached to levels.
+//!
+//! A factor f of loop dimension x (size n) on array dimension D, where D is the first one with the
+//! largest factor of x and e is the product of the factors of x on earlier array dimensions
+//! (MODEL.md 3.2), becomes
+//!
+//! ```text
+//! t = ceil(n / (f*e))      fractional: n / t / e      integer: trunc(n / t / e)
+//! ```
+//!
+//! so that 50 on 32 units is 25 (two equal rounds) and 27 on 4 units is 27/7. Other array
+//! dimensions keep f. Temporal sizes, allocation, unit counts and energy follow the fractional
+//! version, latency the integer one.
+//!
+//! Attachment (3.3): per operand, the factors of the array dimensions that a memory serves and no
+//! lower memory of the operand serves lie below that memory, S\[l\]; the rest above the top, S\[L\].
+//! With R and IR the relevant and irrelevant products per level, split as if the spatial loops were
+//! alone (1.4):
+//!
+//! ```text
+//! unit_count[v] = round(prod_{k>=v} R[k]*IR[k])     unit_unique[v] = prod_{k>=v} R[k]
+//! boost[v]      = round(unit_unique[v] / unit_unique[v+1])   (1 at the top)
+//! ```
+
+use super::problem::{Operand, Problem};
+use smallvec::SmallVec;
+
+/// Loop dimensions with factors on one array dimension.
+pub(super) type Factors = SmallVec<[(usize, f64); 3]>;
+
+/// Factors per array dimension of the hierarchy; empty where nothing is unrolled.
+pub(super) type Mapping = Vec<Factors>;
+
+/// Which of the two versions of the factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Fractional,
+    Integer,
+}
+
+/// The spatial loops of one operand, by arch level (0 = the array, l + 1 = memory level l).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Unrolled {
+    /// S[v]: loops between arch level v and the memory above it.
+    pub levels: Vec<Factors>,
+    /// Active instances per arch level.
+    pub unit_count: Vec<u64>,
+    /// Distinct words the memory above delivers to feed all instances of a level it serves.
+    pub boost: Vec<u64>,
+}
+
+/// The spatial loops of every operand.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Unrolling {
+    pub operands: Vec<Unrolled>,
+}
+
+impl Unrolling {
+    /// Converts the factors and attaches them to levels.
+    pub fn new(problem: &Problem, mapping: &Mapping, version: Version) -> Self {
+        let converted = convert(problem, mapping, version);
+        let operands =
+            problem.operands.iter().map(|operand| Unrolled::new(problem, operand, &converted)).collect();
+        Self { operands }
+    }
+}
+
+fn convert(problem: &Problem, mapping: &Mapping, version: Version) -> Mapping {
+    let array = &problem.hierarchy.array.dims;
+    let limited: Mapping = (mapping.iter().zip(array))
+        .map(|(factors, (_, size))| factors.iter().map(|(dim, f)| (*dim, f.min(*size as f64))).collect())
+        .collect();
+    let factor_on = |factors: &Factors, dim| factors.iter().find(|(x, _)| *x == dim).map(|(_, f)| *f);
+    let mut converted: Mapping = Vec::with_capacity(limited.len());
+    for (position, factors) in limited.iter().enumerate() {
+        let mut kept = Factors::new();
+        for (dim, factor) in factors {
+            let largest = limited.iter().filter_map(|other| factor_on(other, *dim)).fold(0.0, f64::max);
+            let first = limited.iter().position(|other| factor_on(other, *dim) == Some(largest));
+            if first != Some(position) {
+                kept.push((*dim, *factor));
+                continue;
+            }
+            let earlier: f64 = converted.iter().filter_map(|other| factor_on(other, *dim)).product();
+            let size = problem.dim_size(*dim) as f64;
+            let rounds = (size / (factor * earlier)).ceil();
+            let even = size / rounds / earlier;
+            kept.push((*dim, if version == Version::Integer { even.trunc() } else { even }));
+        }
+        converted.push(kept);
+    }
+    converted
+}
+
+impl Unrolled {
+    fn new(problem: &Problem, operand: &Operand, mapping: &Mapping) -> Self {
+        let mut left: Vec<bool> = vec![true; mapping.len()];
+        let mut levels = Vec::with_capacity(operand.levels.len() + 1);
+        for memory in &operand.levels {
+            let mut below = Factors::new();
+            for array_dim in 0..mapping.len() {
+                if left[array_dim] && problem.hierarchy.memories[*memory].served.contains(&array_dim) {
+                    left[array_dim] = false;
+                    merge(&mut below, &mapping[array_dim]);
+                }
+            }
+            levels.push(below);
+        }
+        let mut above = Factors::new();
+        for (factors, left) in mapping.iter().zip(left) {
+            if left {
+                merge(&mut above, factors);
+            }
+        }
+        levels.push(above);
+        Self::count(problem, operand, levels)
+    }
+
+    fn count(problem: &Problem, operand: &Operand, levels: Vec<Factors>) -> Self {
+        let mut extents = problem.unit_extents();
+        let mut size = 1.0;
+        let mut relevant = Vec::with_capacity(levels.len());
+        let mut all = Vec::with_capacity(levels.len());
+        for factors in &levels {
+            let mut product = 1.0;
+            for (dim, factor) in factors {
+                extents[*dim] *= factor;
+                product *= factor;
+            }
+            let grown = problem.tensor_size(operand, &extents);
+            relevant.push(grown / size);
+            all.push(product);
+            size = grown;
+        }
+        let from = |products: &[f64], level: usize| products[level..].iter().product::<f64>();
+        let unique: Vec<f64> = (0..levels.len()).map(|level| from(&relevant, level)).collect();
+        let top = levels.len() - 1;
+        let boost = (0..top).map(|v| (unique[v] / unique[v + 1]).round_ties_even() as u64).chain([1]).collect();
+        let unit_count = (0..=top).map(|v| from(&all, v).round_ties_even() as u64).collect();
+        Self { levels, unit_count, boost }
+    }
+}
+
+/// Equal loop dimensions of one level merge by multiplication.
+fn merge(into: &mut Factors, factors: &Factors) {
+    for (dim, factor) in factors {
+        match into.iter_mut().find(|(present, _)| present == dim) {
+            Some((_, product)) => *product *= factor,
+            None => into.push((*dim, *factor)),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Placement to Costs: one cost per placed node, from the shared table.
+//!
+//! Builds the [`CostKey`] of each node and asks the table. A node whose loop orders all fail at the
+//! top memories streams one more operand, from the largest down, until one fits (Stream MODEL.md
+//! section 2: the spatially unrolled slice of a streamed operand needs room too).
+
+use crate::accelerator::{Accelerator, CoreKind};
+use crate::accelerator::route::Routes;
+use crate::cn::{CnClass, CnGraph};
+use crate::cost::{
+    Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SpatialConstraint, search,
+};
+use crate::ids::LayerId;
+use crate::ledger::{Costs, NodeCost};
+use crate::mapping::Mapping;
+use crate::overrides::CostOverrides;
+use crate::placement::{PlacedNode, Placement};
+use crate::workload::nest::LoopNest;
+use crate::workload::{MemoryOperand, Workload};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// What costing reads besides the placement.
+#[derive(Clone, Copy)]
+pub struct Costing<'a> {
+    /// Layers, for mapping entries and messages.
+    pub workload: &'a Workload,
+    /// Core descriptions.
+    pub accelerator: &'a Accelerator,
+    /// Which DRAM serves a core.
+    pub routes: &'a Routes,
+    /// Spatial mappings.
+    pub mapping: &'a Mapping,
+    /// Objective and limits of the search.
+    pub options: &'a SearchOptions,
+    /// Rows of `--costs`.
+    pub overrides: &'a CostOverrides,
+}
+
+/// A node that no core can run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("layer {layer} on core {core} ({kind}): {source}")]
+pub struct CostingError {
+    /// Layer name.
+    pub layer: String,
+    /// Core number.
+    pub core: u32,
+    /// Core kind.
+    pub kind: String,
+    /// Why.
+    pub source: CostError,
+}
+
+/// Costs every node of a placement, in parallel; nodes that stream more than placement foresaw are
+/// corrected in it.
+pub fn cost(
+    costing: &Costing,
+    graph: &CnGraph,
+    placement: &mut Placement,
+    table: &CostTable,
+) -> Result<Costs, CostingError> {
+    let costed: Vec<Result<(PlacedNode, NodeCost), CostingError>> = (placement.nodes.par_iter())
+        .map(|node| costing.node(&graph.classes[node.class.index()], node.clone(), table))
+        .collect();
+    let mut costs = Costs { nodes: Vec::with_capacity(costed.len()) };
+    for (at, result) in costed.into_iter().enumerate() {
+        let (node, cost) = result?;
+        placement.nodes[at] = node;
+        costs.nodes.push(cost);
+    }
+    Ok(costs)
+}
+
+impl Costing<'_> {
+    /// Costs one node.
+    pub fn node(
+        &self,
+        class: &CnClass,
+        mut node: PlacedNode,
+        table: &CostTable,
+    ) -> Result<(PlacedNode, NodeCost), CostingError> {
+        let number = self.accelerator.core(node.core).number;
+        let layer = self.workload.layer(node.layer);
+        if let Some(cost) = self.overrides.cost(&layer.name, number, &class.nest) {
+            let stream_tiles = vec![0; node.operands.len()];
+            node.operands.iter_mut().for_each(|place| place.streamed = false);
+            return Ok((node, NodeCost { cycles: cost.latency.ceil(), cost: Arc::new(cost), stream_tiles }));
+        }
+        loop {
+            let error = match self.cost(class, &node, table).as_ref() {
+                Ok(cost) => {
+                    let tiles = stream_tiles(&node, cost);
+                    let cost = Arc::new(cost.clone());
+                    return Ok((node, NodeCost { cycles: cost.latency.ceil(), cost, stream_tiles: tiles }));
+                }
+                Err(error) => error.clone(),
+            };
+            let largest = (0..node.operands.len())
+                .filter(|operand| !node.operands[*operand].streamed && class.needed_bits(*operand) > 0)
+                .max_by_key(|operand| class.needed_bits(*operand));
+            match (&error, largest) {
+                (CostError::TopTooSmall { .. } | CostError::DoesNotFit { .. }, Some(largest)) => {
+                    node.operands[largest].streamed = true;
+                }
+                _ => {
+                    let kind = self.accelerator.kind(node.core).name.clone();
+                    let layer = layer.name.clone();
+                    return Err(CostingError { layer, core: number, kind, source: error });
+                }
+            }
+        }
+    }
+
+    fn cost(
+        &self,
+        class: &CnClass,
+        node: &PlacedNode,
+        table: &CostTable,
+    ) -> Arc<Result<Cost, CostError>> {
+        let kind = self.accelerator.kind(node.core);
+        let dram = self.accelerator.memory(self.routes.serving_dram(node.core));
+        let bandwidth = dram.ports.iter().map(|port| port.bandwidth_max).max().unwrap_or_default();
+        let streamed = node.streamed();
+        let key = CostKey {
+            nest: class.nest.clone(),
+            kind: self.accelerator.core(node.core).kind,
+            spatial: self.spatial(node.layer, kind, &class.nest),
+            streamed: streamed.iter().map(|operand| (*operand, bandwidth)).collect(),
+            options: self.options.clone(),
+        };
+        table.get(&key, || {
+            let hierarchy = Hierarchy::of(kind, &streamed, Some(dram));
+            search(&class.nest, &hierarchy, &kind.name, &key.spatial, self.options)
+        })
+    }
+
+    /// The mapping's spatial unrolling for a layer, else the core's own dataflow; array dimensions
+    /// whose loop dimensions the nest lacks are left to the generator.
+    fn spatial(&self, layer: LayerId, kind: &CoreKind, nest: &LoopNest) -> SpatialConstraint {
+        let entry = self.mapping.entry(self.workload.layer(layer));
+        let given = entry.filter(|entry| !entry.spatial.is_empty());
+        let fixed = given.map_or(&kind.dataflows, |entry| &entry.spatial);
+        let known = |array_dim: &str| kind.array.dims.iter().any(|(name, _)| name == array_dim);
+        SpatialConstraint {
+            fixed: (fixed.iter())
+                .filter(|mapping| given.is_some() || known(&mapping.array_dim))
+                .filter(|mapping| mapping.unrolled.iter().any(|(dim, _)| nest.size(dim) > 1))
+                .cloned()
+                .collect(),
+            hints: entry.map_or_else(Vec::new, |entry| entry.spatial_hints.clone()),
+            mix: false,
+        }
+    }
+}
+
+/// Bits of the on-chip tile per operand.
+fn stream_tiles(node: &PlacedNode, cost: &Cost) -> Vec<u64> {
+    let tile = |memory: MemoryOperand| {
+        cost.streamed.iter().find(|streamed| streamed.operand == memory).map_or(0, |streamed| streamed.tile)
+    };
+    (node.operands.iter())
+        .map(|place| if place.streamed { tile(place.memory) } else { 0 })
+        .collect()
+}

@@ -1,0 +1,181 @@
+//! `--costs FILE`: rows of a costs.csv that override the cost model.
+//!
+//! The file has a header; columns `layer`, `core`, `latency_cycles`, `energy_pj` are needed, `dims`
+//! (as in our own costs.csv, `K=16 OY=1 ...`) and `ideal_cycles` may be there, others are ignored.
+//! A row applies to the CNs of its layer on its core, and with `dims` only to CNs of that shape.
+//! It isolates the scheduler: with all rows given, nothing of the cost model is left.
+
+use crate::cost::Cost;
+use crate::units::{FractionalCycles, Picojoules};
+use crate::workload::nest::LoopNest;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Overriding rows by (layer, core), the exact shape first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CostOverrides {
+    rows: BTreeMap<(String, u32, Option<String>), Row>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Row {
+    latency: f64,
+    energy: f64,
+    ideal: Option<f64>,
+}
+
+/// A broken costs file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OverrideError {
+    /// The file cannot be read.
+    #[error("{file}: cannot read the costs: {reason}")]
+    Unreadable {
+        /// File.
+        file: String,
+        /// Operating system's reason.
+        reason: String,
+    },
+    /// A needed column is missing.
+    #[error("{file}:1: no column `{column}`; a costs file needs layer, core, latency_cycles and energy_pj (found: {found})")]
+    NoColumn {
+        /// File.
+        file: String,
+        /// Missing column.
+        column: &'static str,
+        /// Header.
+        found: String,
+    },
+    /// A cell that is no number, or a negative one.
+    #[error("{file}:{line}: column `{column}` holds `{cell}`; expected {expected}")]
+    BadCell {
+        /// File.
+        file: String,
+        /// Line.
+        line: u64,
+        /// Column.
+        column: &'static str,
+        /// Contents.
+        cell: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// Two rows for one key.
+    #[error("{file}:{line}: a second row for layer `{layer}` on core {core}; keep one")]
+    Duplicate {
+        /// File.
+        file: String,
+        /// Line.
+        line: u64,
+        /// Layer.
+        layer: String,
+        /// Core number.
+        core: u32,
+    },
+}
+
+/// `K=16 OY=1 ...`: the shape of a nest as costs.csv writes it.
+pub fn shape(nest: &LoopNest) -> String {
+    let dims: Vec<String> = nest.dims.iter().map(|(dim, size)| format!("{dim}={size}")).collect();
+    dims.join(" ")
+}
+
+impl CostOverrides {
+    /// Reads a file.
+    pub fn load(path: &Path) -> Result<Self, OverrideError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| OverrideError::Unreadable {
+            file: file.clone(),
+            reason: error.to_string(),
+        })?;
+        Self::parse(&file, &text)
+    }
+
+    /// Parses the text of a file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, OverrideError> {
+        let unreadable = |error: csv::Error| OverrideError::Unreadable {
+            file: file.to_owned(),
+            reason: error.to_string(),
+        };
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header = reader.headers().map_err(unreadable)?.clone();
+        let find = |column: &str| header.iter().position(|name| name.trim() == column);
+        let need = |column: &'static str| {
+            find(column).ok_or_else(|| OverrideError::NoColumn {
+                file: file.to_owned(),
+                column,
+                found: header.iter().collect::<Vec<_>>().join(", "),
+            })
+        };
+        let (layer, core) = (need("layer")?, need("core")?);
+        let (latency, energy) = (need("latency_cycles")?, need("energy_pj")?);
+        let (dims, ideal) = (find("dims"), find("ideal_cycles"));
+        let mut rows = BTreeMap::new();
+        for record in reader.records() {
+            let record = record.map_err(unreadable)?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let cell = |at: usize| record.get(at).unwrap_or("").trim();
+            let bad = |column, at, expected| OverrideError::BadCell {
+                file: file.to_owned(),
+                line,
+                column,
+                cell: cell(at).to_owned(),
+                expected,
+            };
+            let amount = |column, at: usize| {
+                (cell(at).parse::<f64>().ok())
+                    .filter(|value| value.is_finite() && *value >= 0.0)
+                    .ok_or_else(|| bad(column, at, "a number that is not negative"))
+            };
+            let number = cell(core).parse::<u32>();
+            let number = number.map_err(|_| bad("core", core, "the number of a core"))?;
+            let row = Row {
+                latency: amount("latency_cycles", latency)?,
+                energy: amount("energy_pj", energy)?,
+                ideal: ideal.map(|at| amount("ideal_cycles", at)).transpose()?,
+            };
+            let shape = dims.map(|at| cell(at).to_owned()).filter(|shape| !shape.is_empty());
+            if rows.insert((cell(layer).to_owned(), number, shape), row).is_some() {
+                let layer = cell(layer).to_owned();
+                return Err(OverrideError::Duplicate { file: file.to_owned(), line, layer, core: number });
+            }
+        }
+        Ok(Self { rows })
+    }
+
+    /// The cost of a nest of a layer on a core, if a row gives it.
+    pub fn cost(&self, layer: &str, core: u32, nest: &LoopNest) -> Option<Cost> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let exact = self.rows.get(&(layer.to_owned(), core, Some(shape(nest))));
+        let row = exact.or_else(|| self.rows.get(&(layer.to_owned(), core, None)))?;
+        let ideal = FractionalCycles(row.ideal.unwrap_or(row.latency));
+        Some(Cost {
+            latency: FractionalCycles(row.latency),
+            ideal,
+            temporal: FractionalCycles(row.latency),
+            stall: FractionalCycles(0.0),
+            onload: FractionalCycles(0.0),
+            offload: FractionalCycles(0.0),
+            drain: FractionalCycles(0.0),
+            operations: 1,
+            operation_energy: Picojoules(row.energy),
+            accesses: Vec::new(),
+            energy: Picojoules(row.energy),
+            streamed: Vec::new(),
+            spatial: Vec::new(),
+            temporal_mapping: Vec::new(),
+            evaluated: 0,
+            pruned: 0,
+        })
+    }
+
+    /// Least latency and energy any row gives a layer, for bounds.
+    pub fn minimum(&self, layer: &str) -> Option<(f64, f64)> {
+        let rows = self.rows.iter().filter(|((name, _, _), _)| name == layer).map(|(_, row)| row);
+        rows.fold(None, |least, row| {
+            let (latency, energy) = least.unwrap_or((f64::INFINITY, f64::INFINITY));
+            Some((row.latency.min(latency), row.energy.min(energy)))
+        })
+    }
+}

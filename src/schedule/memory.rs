@@ -1,0 +1,307 @@
+//! Copies of fragments in pools: reservation, pins, users, death, eviction.
+//!
+//! `used = bits of all copies (requested, present, leaving) + reservations of admitted CNs`, never
+//! above the capacity. A copy is dead, and leaves at once, when no unexecuted CN of its pool needs
+//! it and another copy exists, or when nobody needs it (Rule (eviction)).
+
+use super::Case;
+use crate::ids::{CnId, FragmentId, PoolId};
+use crate::workload::Origin;
+use smallvec::SmallVec;
+
+/// State of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CopyState {
+    /// Reserved; a transfer will bring it.
+    Requested,
+    /// There.
+    Present,
+    /// There; leaves when its write-back ends.
+    Leaving,
+}
+
+/// One copy of a fragment in a pool on chip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PoolCopy {
+    pub pool: PoolId,
+    pub state: CopyState,
+    /// Admitted CNs that will read it.
+    pub pins: u32,
+    /// Flows that read it.
+    pub flows: u32,
+}
+
+/// Unexecuted readers of a fragment in one pool.
+#[derive(Clone, Copy, Debug)]
+struct Users {
+    pool: PoolId,
+    count: u32,
+}
+
+/// Where a fragment is in DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InDram {
+    /// Nowhere.
+    No,
+    /// In every DRAM: an input or a constant.
+    Everywhere,
+    /// In this one.
+    At(PoolId),
+}
+
+/// State of one pool.
+#[derive(Clone, Debug)]
+pub(super) struct PoolState {
+    pub capacity: u64,
+    pub used: u64,
+    /// Bits of copies that leave when their write-back ends.
+    pub leaving: u64,
+    pub peak: u64,
+    /// A CN waits for space: nothing is prefetched into it.
+    pub wanted: bool,
+    /// Fragments with a copy here, in no order; `slot` of the copy is implicit (linear scans only
+    /// under pressure).
+    residents: Vec<FragmentId>,
+}
+
+/// All copies, users and pools.
+pub(super) struct Memory<'a> {
+    case: Case<'a>,
+    pub pools: Vec<PoolState>,
+    copies: Vec<SmallVec<[PoolCopy; 2]>>,
+    users: Vec<SmallVec<[Users; 2]>>,
+    pub in_dram: Vec<InDram>,
+    /// Fragments that must reach DRAM once made: network outputs, and what streaming readers take.
+    pub needs_store: Vec<bool>,
+    /// Executed CNs.
+    pub done: Vec<bool>,
+    /// Copies that left since last asked; the log and the prefetcher want to know.
+    pub dropped: Vec<(FragmentId, PoolId)>,
+}
+
+impl<'a> Memory<'a> {
+    pub fn new(case: Case<'a>) -> Self {
+        let graph = case.graph;
+        let count = graph.fragments();
+        let pools = (case.accelerator.pools.iter())
+            .map(|pool| PoolState {
+                capacity: if pool.dram { u64::MAX } else { pool.size.0 },
+                used: 0,
+                leaving: 0,
+                peak: 0,
+                wanted: false,
+                residents: Vec::new(),
+            })
+            .collect();
+        let mut memory = Self {
+            case,
+            pools,
+            copies: vec![SmallVec::new(); count],
+            users: vec![SmallVec::new(); count],
+            in_dram: vec![InDram::No; count],
+            needs_store: vec![false; count],
+            done: vec![false; graph.cns()],
+            dropped: Vec::new(),
+        };
+        memory.mark_dram();
+        let mut inputs = Vec::new();
+        for cn in (0..graph.cns()).map(CnId::from) {
+            memory.inputs(cn, &mut inputs);
+            for (fragment, pool) in &inputs {
+                memory.add_user(*fragment, *pool);
+            }
+            let node = case.placement.node(cn);
+            for (operand, fragment) in graph.inputs(cn) {
+                if node.operands[operand].streamed {
+                    memory.needs_store[fragment.index()] |= graph.producer(fragment).is_some();
+                }
+            }
+        }
+        memory
+    }
+
+    /// Inputs and constants are everywhere in DRAM; outputs of the network must get there.
+    fn mark_dram(&mut self) {
+        let workload = self.case.workload;
+        for fragment in 0..self.in_dram.len() {
+            let tensor = self.case.graph.tensor_of[fragment];
+            if !matches!(workload.tensor(tensor).origin, Origin::Layer(_)) {
+                self.in_dram[fragment] = InDram::Everywhere;
+            }
+        }
+        for fragment in self.case.graph.output_fragments(workload) {
+            self.needs_store[fragment.index()] = self.in_dram[fragment.index()] == InDram::No;
+        }
+    }
+
+    /// Distinct (fragment, pool) a CN reads on chip, ascending.
+    pub fn inputs(&self, cn: CnId, into: &mut Vec<(FragmentId, PoolId)>) {
+        into.clear();
+        let node = self.case.placement.node(cn);
+        for (operand, fragment) in self.case.graph.inputs(cn) {
+            let place = node.operands[operand];
+            if let (Some(pool), false) = (place.pool, place.streamed) {
+                into.push((fragment, pool));
+            }
+        }
+        into.sort_unstable();
+        into.dedup();
+    }
+
+    fn add_user(&mut self, fragment: FragmentId, pool: PoolId) {
+        let users = &mut self.users[fragment.index()];
+        match users.iter_mut().find(|users| users.pool == pool) {
+            Some(users) => users.count += 1,
+            None => users.push(Users { pool, count: 1 }),
+        }
+    }
+
+    pub fn remove_user(&mut self, fragment: FragmentId, pool: PoolId) {
+        let users = &mut self.users[fragment.index()];
+        let users = users.iter_mut().find(|users| users.pool == pool);
+        users.expect("every reader was added as a user").count -= 1;
+    }
+
+    fn users_in(&self, fragment: FragmentId, pool: PoolId) -> u32 {
+        let users = self.users[fragment.index()].iter().find(|users| users.pool == pool);
+        users.map_or(0, |users| users.count)
+    }
+
+    /// Whether nobody will ever need the fragment again.
+    fn is_dead(&self, fragment: FragmentId) -> bool {
+        let f = fragment.index();
+        self.users[f].iter().all(|users| users.count == 0)
+            && (!self.needs_store[f] || self.in_dram[f] != InDram::No)
+    }
+
+    pub fn copies(&self, fragment: FragmentId) -> &[PoolCopy] {
+        &self.copies[fragment.index()]
+    }
+
+    pub fn copy(&self, fragment: FragmentId, pool: PoolId) -> Option<&PoolCopy> {
+        self.copies[fragment.index()].iter().find(|copy| copy.pool == pool)
+    }
+
+    pub fn copy_mut(&mut self, fragment: FragmentId, pool: PoolId) -> Option<&mut PoolCopy> {
+        self.copies[fragment.index()].iter_mut().find(|copy| copy.pool == pool)
+    }
+
+    /// Whether the pool (or DRAM) holds the fragment now.
+    pub fn is_present(&self, fragment: FragmentId, pool: PoolId) -> bool {
+        self.copy(fragment, pool).is_some_and(|copy| copy.state != CopyState::Requested)
+    }
+
+    /// Adds to the use of a pool.
+    pub fn reserve(&mut self, pool: PoolId, bits: u64) {
+        let state = &mut self.pools[pool.index()];
+        state.used += bits;
+        state.peak = state.peak.max(state.used);
+        debug_assert!(state.used <= state.capacity, "{pool} holds more than its capacity");
+    }
+
+    pub fn release(&mut self, pool: PoolId, bits: u64) {
+        self.pools[pool.index()].used -= bits;
+    }
+
+    /// Adds a copy, reserving its bits.
+    pub fn add_copy(&mut self, fragment: FragmentId, pool: PoolId, state: CopyState) {
+        self.reserve(pool, self.case.graph.bits(fragment));
+        self.copies[fragment.index()].push(PoolCopy { pool, state, pins: 0, flows: 0 });
+        self.pools[pool.index()].residents.push(fragment);
+    }
+
+    /// Removes a copy and frees its bits.
+    pub fn drop_copy(&mut self, fragment: FragmentId, pool: PoolId) {
+        let bits = self.case.graph.bits(fragment);
+        let copies = &mut self.copies[fragment.index()];
+        let at = copies.iter().position(|copy| copy.pool == pool).expect("a dropped copy exists");
+        if copies.remove(at).state == CopyState::Leaving {
+            self.pools[pool.index()].leaving -= bits;
+        }
+        let residents = &mut self.pools[pool.index()].residents;
+        let at = residents.iter().position(|resident| *resident == fragment);
+        residents.swap_remove(at.expect("a copy is a resident of its pool"));
+        self.release(pool, bits);
+        self.dropped.push((fragment, pool));
+    }
+
+    /// Drops what is dead of a fragment: every copy if nobody needs it, else copies of pools whose
+    /// CNs are done with it while another copy exists.
+    pub fn sweep(&mut self, fragment: FragmentId) {
+        let dead = self.is_dead(fragment);
+        let mut at = 0;
+        while at < self.copies[fragment.index()].len() {
+            let copy = self.copies[fragment.index()][at];
+            let idle = copy.state == CopyState::Present && copy.pins == 0 && copy.flows == 0;
+            let spare = self.users_in(fragment, copy.pool) == 0 && !self.is_sole(fragment, copy.pool);
+            if idle && (dead || spare) {
+                self.drop_copy(fragment, copy.pool);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Whether no other copy is there, neither in DRAM nor in another pool.
+    pub fn is_sole(&self, fragment: FragmentId, pool: PoolId) -> bool {
+        self.in_dram[fragment.index()] == InDram::No
+            && !(self.copies[fragment.index()].iter())
+                .any(|copy| copy.pool != pool && copy.state == CopyState::Present)
+    }
+
+    /// Marks a sole copy as leaving with its write-back.
+    pub fn leave(&mut self, fragment: FragmentId, pool: PoolId) {
+        let bits = self.case.graph.bits(fragment);
+        self.copy_mut(fragment, pool).expect("a leaving copy exists").state = CopyState::Leaving;
+        self.pools[pool.index()].leaving += bits;
+    }
+
+    /// A leaving copy is needed again: it stays, its write-back becomes a plain store.
+    pub fn stay(&mut self, fragment: FragmentId, pool: PoolId) {
+        let bits = self.case.graph.bits(fragment);
+        let copy = self.copy_mut(fragment, pool).expect("a copy that stays exists");
+        if copy.state == CopyState::Leaving {
+            copy.state = CopyState::Present;
+            self.pools[pool.index()].leaving -= bits;
+        }
+    }
+
+    /// Position of the next unexecuted reader of a fragment, among those of `pool` if given.
+    fn next_use(&self, fragment: FragmentId, pool: Option<PoolId>, position: &[u32]) -> u32 {
+        (self.case.graph.readers(fragment))
+            .filter(|(cn, operand)| {
+                !self.done[cn.index()]
+                    && pool.is_none_or(|pool| {
+                        self.case.placement.node(*cn).operands[*operand].pool == Some(pool)
+                    })
+            })
+            .map(|(cn, _)| position[cn.index()])
+            .min()
+            .unwrap_or(u32::MAX)
+    }
+
+    /// What may leave `pool` for a CN at `position` (everything unpinned if none): non-sole copies
+    /// first, then the farthest next use, ties by id. Returns (fragment, sole).
+    pub fn victims(
+        &self,
+        pool: PoolId,
+        keep: &[(FragmentId, PoolId)],
+        after: Option<u32>,
+        position: &[u32],
+    ) -> Vec<(FragmentId, bool)> {
+        let mut victims: Vec<(bool, u32, FragmentId)> = (self.pools[pool.index()].residents.iter())
+            .filter(|fragment| keep.binary_search(&(**fragment, pool)).is_err())
+            .filter_map(|fragment| {
+                let copy = self.copy(*fragment, pool).expect("a resident has a copy");
+                if copy.state != CopyState::Present || copy.pins > 0 || copy.flows > 0 {
+                    return None;
+                }
+                let sole = self.is_sole(*fragment, pool);
+                let next = self.next_use(*fragment, (!sole).then_some(pool), position);
+                after.is_none_or(|after| next > after).then_some((sole, next, *fragment))
+            })
+            .collect();
+        victims.sort_unstable_by_key(|(sole, next, fragment)| (*sole, u32::MAX - next, *fragment));
+        victims.into_iter().map(|(sole, _, fragment)| (fragment, sole)).collect()
+    }
+}

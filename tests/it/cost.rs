@@ -1,0 +1,312 @@
+//! The intra-core cost model against ZigZag 3.9.1.
+//!
+//! `tests/reference/zigzag/` holds what ZigZag 3.9.1 (package `zigzag-dse`, MIT licence) computed:
+//! `cores.jsonl` the hardware, `layers.jsonl` the loop nests, `evaluations.jsonl` loop orders with
+//! every figure of their evaluation, `spatial.jsonl` the spatial mappings it generated, `search.jsonl`
+//! the best of an exhaustive search at an LPF limit of 6. Loops are written innermost first; lists
+//! per operand are by memory level, lowest first.
+
+use millstream::accelerator::{ArrayMapping, CoreKind};
+use millstream::cost::{
+    Allocation, CostError, Evaluation, Hierarchy, Objective, OperandLoops, SearchOptions, SpatialConstraint,
+    evaluate, search,
+    spatial_mappings,
+};
+use millstream::workload::Dim;
+use millstream::workload::nest::LoopNest;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::Path;
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    nest: LoopNest,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    id: String,
+    core: String,
+    layer: String,
+    spatial: Vec<ArrayMapping>,
+    temporal_sizes: Vec<(Dim, u64)>,
+    evaluations: Vec<Ordered>,
+}
+
+#[derive(Deserialize)]
+struct Ordered {
+    name: String,
+    even: bool,
+    order: Vec<(Dim, u64)>,
+    error: Option<String>,
+    expected: Option<Figures>,
+}
+
+#[derive(Deserialize)]
+struct Figures {
+    total_cycles: f64,
+    allocated: BTreeMap<String, Vec<usize>>,
+    stationary: BTreeMap<String, Vec<usize>>,
+    elements: BTreeMap<String, Vec<u64>>,
+    double_buffer: BTreeMap<String, Vec<bool>>,
+    words: BTreeMap<String, Vec<[u64; 4]>>,
+    stall: f64,
+    onload: f64,
+    offload: f64,
+    latency: [f64; 3],
+    energy: f64,
+}
+
+struct Reference {
+    cores: BTreeMap<String, CoreKind>,
+    layers: BTreeMap<String, LoopNest>,
+}
+
+fn lines<T: DeserializeOwned>(file: &str) -> Vec<T> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/zigzag").join(file);
+    let text = std::fs::read_to_string(&path).expect("the reference figures are part of the repository");
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+impl Reference {
+    fn read() -> Self {
+        let cores: Vec<CoreKind> = lines("cores.jsonl");
+        let layers: Vec<Named> = lines("layers.jsonl");
+        Self {
+            cores: cores.into_iter().map(|core| (core.name.clone(), core)).collect(),
+            layers: layers.into_iter().map(|layer| (layer.name, layer.nest)).collect(),
+        }
+    }
+}
+
+/// The first quantity that differs, in the order in which the model computes them.
+#[derive(Default)]
+struct Difference(Option<String>);
+
+impl Difference {
+    fn check<T: PartialEq + Debug>(&mut self, name: &str, ours: &T, theirs: &T) {
+        if self.0.is_none() && ours != theirs {
+            self.0 = Some(format!("{name}: {ours:?}, reference {theirs:?}"));
+        }
+    }
+}
+
+fn by_operand<T: Clone>(nest: &LoopNest, values: &[T]) -> BTreeMap<String, T> {
+    nest.operands.iter().zip(values).map(|(operand, value)| (operand.name.clone(), value.clone())).collect()
+}
+
+fn ends(loops: &[OperandLoops]) -> BTreeMap<String, Vec<usize>> {
+    (loops.iter())
+        .map(|operand| {
+            let ends = operand.levels.iter().scan(0, |end, level| {
+                *end += level.len();
+                Some(*end)
+            });
+            (operand.operand.clone(), ends.collect())
+        })
+        .collect()
+}
+
+fn compare(nest: &LoopNest, ours: &Evaluation, theirs: &Figures, sizes: &Vec<(Dim, u64)>) -> Option<String> {
+    let cost = &ours.cost;
+    let mut difference = Difference::default();
+    difference.check("temporal sizes", &ours.temporal_sizes, sizes);
+    difference.check("allocated", &ends(&ours.allocated), &theirs.allocated);
+    difference.check("stationary", &ends(&cost.temporal_mapping), &theirs.stationary);
+    difference.check("total cycles", &cost.temporal.0, &theirs.total_cycles);
+    difference.check("elements", &by_operand(nest, &ours.elements), &theirs.elements);
+    difference.check("words", &by_operand(nest, &ours.words), &theirs.words);
+    difference.check("double buffering", &by_operand(nest, &ours.double_buffering), &theirs.double_buffer);
+    difference.check("stall", &cost.stall.0, &theirs.stall);
+    difference.check("onload", &cost.onload.0, &theirs.onload);
+    difference.check("offload", &cost.offload.0, &theirs.offload);
+    let totals = [
+        cost.temporal.0 + cost.stall.0,
+        cost.temporal.0 + cost.stall.0 + cost.onload.0,
+        cost.latency.0,
+    ];
+    difference.check("latency", &totals, &theirs.latency);
+    if difference.0.is_none() && (cost.energy.0 - theirs.energy).abs() > 1e-9 * theirs.energy {
+        difference.check("energy", &cost.energy.0, &theirs.energy);
+    }
+    difference.0
+}
+
+#[test]
+fn evaluations_equal_the_reference() {
+    let reference = Reference::read();
+    let mut differing = Vec::new();
+    let (mut equal, mut rejected) = (0, 0);
+    for record in lines::<Record>("evaluations.jsonl") {
+        let nest = &reference.layers[&record.layer];
+        let core = &reference.cores[&record.core];
+        let hierarchy = Hierarchy::of(core, &[], None);
+        for ordered in &record.evaluations {
+            let allocation = if ordered.even { Allocation::Even } else { Allocation::Uneven };
+            let ours =
+                evaluate(nest, &hierarchy, &core.name, &record.spatial, &ordered.order, allocation);
+            let difference = match (&ours, &ordered.expected) {
+                (Ok(ours), Some(theirs)) => compare(nest, ours, theirs, &record.temporal_sizes),
+                (Err(CostError::DoesNotFit { .. } | CostError::TopTooSmall { .. }), None) => {
+                    rejected += 1;
+                    None
+                }
+                (ours, _) => Some(format!("{:?}, reference {:?}", ours.as_ref().err(), ordered.error)),
+            };
+            match difference {
+                None => equal += 1,
+                Some(text) => differing.push(format!("{} {}: {text}", record.id, ordered.name)),
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
+    assert_eq!((equal, rejected), (487, 12));
+}
+
+#[derive(Deserialize)]
+struct Generated {
+    core: String,
+    layer: String,
+    mapping: String,
+    fixed: Vec<ArrayMapping>,
+    hints: Vec<(String, Vec<Dim>)>,
+    mix: bool,
+    found: Vec<Vec<ArrayMapping>>,
+}
+
+/// Factors on each array dimension, in one spelling.
+fn shown(mapping: &[ArrayMapping]) -> String {
+    let mut words: Vec<String> = (mapping.iter())
+        .flat_map(|entry| entry.unrolled.iter().map(|(dim, f)| format!("{}:{dim}{f}", entry.array_dim)))
+        .collect();
+    words.sort();
+    words.join(" ")
+}
+
+/// The figure by which the reference ranks mappings (MODEL.md 3.1).
+fn indicator(mapping: &[ArrayMapping]) -> f64 {
+    let mut totals: BTreeMap<&Dim, f64> = BTreeMap::new();
+    for (dim, factor) in mapping.iter().flat_map(|entry| &entry.unrolled) {
+        *totals.entry(dim).or_insert(1.0) *= factor;
+    }
+    let units: f64 = totals.values().product();
+    units + units / totals.values().fold(1.0, |a, b| f64::max(a, *b)) - 1.0
+}
+
+/// Fixed mappings are equal; generated ones have equal ranks, and every one of the reference is among
+/// ours: which of several equal ones it keeps depends there on the order of a hash set.
+#[test]
+fn spatial_mappings_equal_the_reference() {
+    let reference = Reference::read();
+    let mut differing = Vec::new();
+    let (mut same, mut tied) = (0, 0);
+    for case in lines::<Generated>("spatial.jsonl") {
+        let core = &reference.cores[&case.core];
+        let nest = &reference.layers[&case.layer];
+        let hierarchy = Hierarchy::of(core, &[], None);
+        let constraint = SpatialConstraint { fixed: case.fixed, hints: case.hints, mix: case.mix };
+        let kept = |count| {
+            let kept = spatial_mappings(nest, &hierarchy, &core.name, &constraint, count);
+            kept.expect("the reference maps the layer")
+        };
+        let show = |mappings: &[Vec<ArrayMapping>]| -> Vec<String> {
+            mappings.iter().map(|mapping| shown(mapping)).collect()
+        };
+        let (ours, theirs) = (show(&kept(3)), show(&case.found));
+        if ours == theirs {
+            same += 1;
+            continue;
+        }
+        let rank = |mappings: &[Vec<ArrayMapping>]| -> Vec<f64> {
+            mappings.iter().map(|mapping| indicator(mapping)).collect()
+        };
+        let all = show(&kept(1000));
+        if rank(&kept(3)) == rank(&case.found) && theirs.iter().all(|mapping| all.contains(mapping)) {
+            tied += 1;
+        } else {
+            differing.push(format!("{}/{}/{}: {ours:?}, reference {theirs:?}", case.core, case.layer, case.mapping));
+        }
+    }
+    assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
+    assert_eq!((same, tied), (91, 12));
+}
+
+#[derive(Deserialize)]
+struct Searched {
+    id: String,
+    core: String,
+    nest: LoopNest,
+    spatial: Vec<ArrayMapping>,
+    permutations: u64,
+    valid: u64,
+    energy: (f64, f64),
+    latency: (f64, f64),
+    edp: (f64, f64),
+    orders: [String; 3],
+}
+
+#[test]
+fn searches_equal_the_reference() {
+    let reference = Reference::read();
+    let mut differing = Vec::new();
+    for case in lines::<Searched>("search.jsonl") {
+        let core = &reference.cores[&case.core];
+        let hierarchy = Hierarchy::of(core, &[], None);
+        let constraint = SpatialConstraint { fixed: case.spatial, ..SpatialConstraint::default() };
+        let expected = [
+            (Objective::Energy, case.energy, &case.orders[0]),
+            (Objective::Latency, case.latency, &case.orders[1]),
+            (Objective::Edp, case.edp, &case.orders[2]),
+        ];
+        for (objective, (energy, latency), order) in expected {
+            let options = SearchOptions { objective, ..SearchOptions::default() };
+            let ours = search(&case.nest, &hierarchy, &core.name, &constraint, &options).expect("it fits");
+            let mut difference = Difference::default();
+            difference.check("latency", &ours.latency.0, &latency);
+            if (ours.energy.0 - energy).abs() > 1e-9 * energy {
+                difference.check("energy", &ours.energy.0, &energy);
+            }
+            difference.check("order", &spelled(&ours.temporal_mapping[0]), order);
+            difference.check("orders", &(ours.evaluated + ours.pruned), &case.permutations);
+            difference.check("rejected", &ours.pruned, &(case.permutations - case.valid));
+            if let Some(text) = difference.0 {
+                differing.push(format!("{} {objective}: {text}", case.id));
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
+}
+
+/// The loop order as the reference writes it, innermost first.
+fn spelled(loops: &OperandLoops) -> String {
+    let words: Vec<String> =
+        loops.levels.iter().flatten().map(|(dim, factor)| format!("{dim}{factor}")).collect();
+    words.join(" ")
+}
+
+#[test]
+#[ignore = "timing"]
+fn timing() {
+    let reference = Reference::read();
+    let cases = lines::<Searched>("search.jsonl");
+    for (core_name, workload) in [("tpu_like", "resnet18"), ("meta_prototype", "resnet18"), ("eyeriss_like", "resnet18"), ("eyeriss_like", "mobilenetv2")] {
+        for objective in [Objective::Energy, Objective::Latency, Objective::Edp] {
+            let start = std::time::Instant::now();
+            let (mut n, mut orders) = (0, 0);
+            for case in cases.iter().filter(|c| c.id.starts_with(&format!("{core_name}/{workload}"))) {
+                let core = &reference.cores[&case.core];
+                let hierarchy = Hierarchy::of(core, &[], None);
+                let constraint = SpatialConstraint { fixed: case.spatial.clone(), ..SpatialConstraint::default() };
+                let options = SearchOptions { objective, ..SearchOptions::default() };
+                let ours = search(&case.nest, &hierarchy, &core.name, &constraint, &options).expect("it fits");
+                n += 1;
+                orders += ours.evaluated;
+            }
+            let t = start.elapsed();
+            println!("{core_name} {workload} {objective}: {n} searches {orders} orders, {:.3} ms each, {:.2} us/order", t.as_secs_f64() * 1e3 / n as f64, t.as_secs_f64() * 1e6 / orders as f64);
+        }
+    }
+}
