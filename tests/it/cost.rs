@@ -422,7 +422,7 @@ fn a_core_that_cannot_hold_the_layer_says_why() {
         .expect_err("its weights exceed the registers")
         .to_string()
     };
-    expect!["rf_128B is the highest memory of W: its part of the tensor has 6291456 bits, one instance holds 1024"]
+    expect!["rf_128B is the highest memory of W: its part of the tensor has 196608 bits, one instance holds 1024"]
         .assert_eq(&error(&reference.layers["gemm_d012_big"]));
     let mut registers = hierarchy.clone();
     registers.memories.truncate(2);
