@@ -52,14 +52,22 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error without a place.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None, label: String::new(), help: Vec::new() }
+        Self {
+            message: message.into(),
+            place: None,
+            label: String::new(),
+            help: Vec::new(),
+        }
     }
 
     /// The same at a place; a place that is already known stays, because it is the nearer one.
     #[must_use]
     pub fn at(mut self, source: &Arc<Source>, span: Range<usize>) -> Self {
         if self.place.is_none() {
-            self.place = Some(Place { source: Arc::clone(source), span });
+            self.place = Some(Place {
+                source: Arc::clone(source),
+                span,
+            });
         }
         self
     }
@@ -84,11 +92,15 @@ impl fmt::Display for Diagnostic {
         let mut group = match &self.place {
             Some(Place { source, span }) => {
                 let span = first_line(&source.text, span);
-                let annotation = AnnotationKind::Primary.span(span).label(self.label.as_str());
+                let annotation = AnnotationKind::Primary
+                    .span(span)
+                    .label(self.label.as_str());
                 let snippet = Snippet::source(source.text.as_str())
                     .path(source.name.as_str())
                     .annotation(annotation);
-                Level::ERROR.primary_title(self.message.as_str()).element(snippet)
+                Level::ERROR
+                    .primary_title(self.message.as_str())
+                    .element(snippet)
             }
             None => annotate_snippets::Group::with_title(
                 Level::ERROR.primary_title(self.message.as_str()),
@@ -107,7 +119,12 @@ impl std::error::Error for Diagnostic {}
 fn first_line(text: &str, span: &Range<usize>) -> Range<usize> {
     let start = span.start.min(text.len());
     let end = span.end.clamp(start, text.len());
-    let line = text.get(start..end).unwrap_or("").lines().next().unwrap_or("");
+    let line = text
+        .get(start..end)
+        .unwrap_or("")
+        .lines()
+        .next()
+        .unwrap_or("");
     start..start + line.trim_end().len()
 }
 
@@ -136,7 +153,9 @@ impl Diagnostics {
 
 impl From<Diagnostic> for Diagnostics {
     fn from(error: Diagnostic) -> Self {
-        Self { errors: vec![error] }
+        Self {
+            errors: vec![error],
+        }
     }
 }
 
@@ -154,15 +173,20 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The candidate that `word` most likely misspells: at most a third of its letters are wrong.
-/// Letter case does not count; ties go to the earlier candidate.
+/// The candidate that `word` most likely means: at most a third of its letters are wrong, or else it
+/// is the beginning of the candidate. Letter case does not count; ties go to the earlier candidate.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let limit = (word.chars().count() / 3).max(1);
+    let letters = word.chars().count();
+    let limit = (letters / 3).max(1);
     (candidates.into_iter())
-        .map(|candidate| (distance(&word, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
+        .filter_map(|candidate| {
+            let lower = candidate.to_lowercase();
+            let wrong = distance(&word, &lower);
+            let begins = letters >= 4 && lower.starts_with(&word);
+            (wrong <= limit || begins).then_some((wrong, candidate))
+        })
+        .min_by_key(|(wrong, _)| *wrong)
         .map(|(_, candidate)| candidate)
 }
 
@@ -196,12 +220,16 @@ mod tests {
         assert_eq!(nearest("served_dimension", keys), Some("served_dimensions"));
         assert_eq!(nearest("SIZE", keys), Some("size"));
         assert_eq!(nearest("prots", keys), Some("ports"));
+        assert_eq!(nearest("serv", keys), Some("served_dimensions"));
         assert_eq!(nearest("bandwidth", keys), None);
     }
 
     #[test]
     fn a_place_is_shown_with_its_line() {
-        let source = Arc::new(Source { name: "a.yaml".into(), text: "one: 1\ntwo: x\n".into() });
+        let source = Arc::new(Source {
+            name: "a.yaml".into(),
+            text: "one: 1\ntwo: x\n".into(),
+        });
         let error = Diagnostic::new("expected a number")
             .at(&source, 12..13)
             .label("this is text")

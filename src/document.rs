@@ -45,7 +45,10 @@ impl<'de> Deserialize<'de> for Node {
             (Value::List(items), 0) => items.first().map(|item| item.span.clone()),
             _ => None,
         };
-        Ok(Self { value: spanned.value, span: span.unwrap_or(offset..offset + length) })
+        Ok(Self {
+            value: spanned.value,
+            span: span.unwrap_or(offset..offset + length),
+        })
     }
 }
 
@@ -128,14 +131,21 @@ pub(crate) struct Reading {
 impl Reading {
     /// Parses the text. Syntax errors end the reading.
     pub(crate) fn open(name: &str, text: &str) -> Result<(Self, Node), Diagnostics> {
-        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
+        let source = Arc::new(Source {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        });
         let mut options = serde_yaml::Options::default();
         options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
         options.strict_booleans = true;
         options.with_snippet = false;
         let root = serde_yaml::from_str_with_options(text, options)
             .map_err(|error| syntax_error(&source, &error))?;
-        let reading = Self { source, errors: Vec::new(), unmodelled: BTreeSet::new() };
+        let reading = Self {
+            source,
+            errors: Vec::new(),
+            unmodelled: BTreeSet::new(),
+        };
         Ok((reading, root))
     }
 
@@ -149,14 +159,20 @@ impl Reading {
         match (Diagnostics::of(self.errors), value) {
             (Some(errors), _) => Err(errors),
             (None, Some(value)) => Ok(value),
-            (None, None) => Err(Diagnostic::new(format!("{} has no contents", self.source.name)).into()),
+            (None, None) => {
+                Err(Diagnostic::new(format!("{} has no contents", self.source.name)).into())
+            }
         }
     }
 }
 
 fn syntax_error(source: &Arc<Source>, error: &serde_yaml::Error) -> Diagnostics {
     let text = error.without_snippet().to_string();
-    let message = text.split(" at line ").next().unwrap_or(&text).trim_end_matches([':', ',']);
+    let message = text
+        .split(" at line ")
+        .next()
+        .unwrap_or(&text)
+        .trim_end_matches([':', ',']);
     let diagnostic = Diagnostic::new(format!("this is not valid YAML: {message}"));
     match error.location() {
         Some(location) => {
@@ -174,7 +190,12 @@ fn offset_of(text: &str, line: u64, column: u64) -> usize {
     let start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
     let letters = column.saturating_sub(1) as usize;
     let rest = text.get(start..).unwrap_or("");
-    start + rest.chars().take(letters).map(char::len_utf8).sum::<usize>()
+    start
+        + rest
+            .chars()
+            .take(letters)
+            .map(char::len_utf8)
+            .sum::<usize>()
 }
 
 impl Node {
@@ -218,6 +239,14 @@ impl Node {
             _ => None,
         };
         number.or_else(|| self.expected(reading, what, "a whole number from 0"))
+    }
+
+    /// A whole number of either sign.
+    pub(crate) fn integer(&self, reading: &mut Reading, what: &str) -> Option<i128> {
+        match &self.value {
+            Value::Integer(number) => Some(*number),
+            _ => self.expected(reading, what, "a whole number"),
+        }
     }
 
     /// A whole number from one.
@@ -282,20 +311,30 @@ impl Node {
             return self.expected(reading, keys.of, "a map");
         };
         report_duplicates(entries, reading, keys.of, keys.repeatable);
+        let mut suggested = Vec::new();
         for (key, _) in entries {
             let name = key.key_name();
             if keys.unmodelled.contains(&name.as_str()) {
                 reading.unmodelled.insert(format!("`{name}`"));
             } else if !keys.known.contains(&name.as_str()) {
                 let message = format!("unknown key `{name}` in {}", keys.of);
-                let help = match nearest(&name, keys.known.iter().copied()) {
-                    Some(key) => format!("did you mean `{key}`?"),
-                    None => format!("known keys: {}", keys.known.join(", ")),
+                let old = keys.refused.iter().find(|(old, _)| *old == name);
+                let near = nearest(&name, keys.known.iter().copied());
+                suggested.extend(near);
+                let help = match (old, near) {
+                    (Some((_, advice)), _) => (*advice).to_owned(),
+                    (None, Some(key)) => format!("did you mean `{key}`?"),
+                    (None, None) => format!("known keys: {}", keys.known.join(", ")),
                 };
                 reading.error(key, Diagnostic::new(message).help(help));
             }
         }
-        Some(Fields { owner, entries, of: keys.of })
+        Some(Fields {
+            owner,
+            entries,
+            of: keys.of,
+            suggested,
+        })
     }
 
     /// The text of a map's key.
@@ -320,7 +359,9 @@ fn report_duplicates(
             continue;
         }
         if repeatable.contains(&name.as_str()) {
-            reading.unmodelled.insert(format!("the first of two `{name}` in {of}"));
+            reading
+                .unmodelled
+                .insert(format!("the first of two `{name}` in {of}"));
         } else {
             let message = format!("`{name}` is given twice in {of}");
             let error = Diagnostic::new(message).label("a second time here");
@@ -337,8 +378,21 @@ pub(crate) struct Keys {
     pub(crate) known: &'static [&'static str],
     /// Keys of other tools that are noted and otherwise ignored.
     pub(crate) unmodelled: &'static [&'static str],
-    /// Keys of which a file may give two and the last counts, because a file of ZigZag's does.
+    /// Keys of which a file may give two and the last counts, because files of ZigZag and Stream do.
     pub(crate) repeatable: &'static [&'static str],
+    /// Keys of dialects that are not read, with advice.
+    pub(crate) refused: &'static [(&'static str, &'static str)],
+}
+
+impl Keys {
+    /// No keys, to be filled in.
+    pub(crate) const NONE: Self = Self {
+        of: "",
+        known: &[],
+        unmodelled: &[],
+        repeatable: &[],
+        refused: &[],
+    };
 }
 
 /// A map with known keys.
@@ -346,6 +400,8 @@ pub(crate) struct Fields<'a> {
     owner: &'a Node,
     entries: &'a [(Node, Node)],
     of: &'static str,
+    /// Keys that an unknown key probably means: they are not missing as well.
+    suggested: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
@@ -360,11 +416,10 @@ impl<'a> Fields<'a> {
     /// The value of a key that must be there.
     pub(crate) fn required(&self, reading: &mut Reading, key: &str) -> Option<&'a Node> {
         let found = self.get(key);
-        if found.is_none() {
+        if found.is_none() && !self.suggested.contains(&key) {
             let error = Diagnostic::new(format!("{} has no `{key}`", self.of));
             reading.error(self.owner, error.label(format!("`{key}` is missing here")));
         }
         found
     }
 }
-

@@ -3,6 +3,10 @@
 //! A [`Candidate`] is a tiling, one core per (layer, part), and a rank per layer. Policies only
 //! propose; `pipeline::evaluate` judges.
 
+pub mod policy;
+pub mod space;
+pub mod surrogate;
+
 use crate::fusion::Tiling;
 use crate::ids::CoreId;
 use serde::{Deserialize, Serialize};

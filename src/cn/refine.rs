@@ -406,6 +406,21 @@ fn signature(layer: &Layer, ranges: &[Range<u64>], shapes: &[&[u64]], bits: &[u6
     sizes.chain(extents).chain(bits.iter().copied()).collect()
 }
 
+/// The class of one box of loop ranges of a layer, without a graph (for predictions).
+pub fn class_of_box(workload: &Workload, layer: &Layer, ranges: &[Range<u64>]) -> CnClass {
+    let shapes: Vec<&[u64]> = (layer.operands.iter())
+        .map(|operand| operand.tensor.map_or(&[][..], |tensor| &workload.tensor(tensor).shape))
+        .collect();
+    let bits = (layer.operands.iter().zip(&shapes))
+        .map(|(operand, shape)| {
+            let Some(tensor) = operand.tensor else { return 0 };
+            let counts = operand.axes.iter().zip(*shape).map(|(axis, n)| axis.set(ranges, *n).count());
+            counts.product::<u64>() * workload.tensor(tensor).element_bits
+        })
+        .collect();
+    cn_class(layer.nest(ranges, &shapes), bits, layer, ranges)
+}
+
 fn cn_class(nest: LoopNest, operand_bits: Vec<u64>, layer: &Layer, ranges: &[Range<u64>]) -> CnClass {
     let elements: u64 = (0..ranges.len())
         .filter(|dim| !layer.is_reduction(*dim))

@@ -88,14 +88,17 @@ pub(super) struct Traffic {
 
 /// Cycle counts of all operands.
 pub(super) fn nestings(problem: &Problem, order: &[Loop], ends: &Ends) -> SmallVec<[Nesting; 3]> {
-    (problem.operands.iter().zip(ends)).map(|(operand, ends)| Nesting::new(operand, order, ends)).collect()
+    (problem.operands.iter().zip(ends))
+        .map(|(operand, ends)| Nesting::new(operand, order, ends))
+        .collect()
 }
 
 impl Nesting {
     fn new(operand: &Operand, order: &[Loop], ends: &[usize]) -> Self {
         let irrelevant = |position: usize| operand.is_irrelevant(order[position].0);
         let relevant = |position: usize| operand.relevant.contains(&order[position].0);
-        let product = |range: std::ops::Range<usize>| order[range].iter().map(|(_, n)| n).product::<u64>();
+        let product =
+            |range: std::ops::Range<usize>| order[range].iter().map(|(_, n)| n).product::<u64>();
         let run = (0..order.len()).take_while(|position| irrelevant(*position)).count();
         let mut nesting = Self {
             cycles: smallvec![if operand.output { 1 } else { product(0..run) }],
@@ -123,7 +126,13 @@ impl Nesting {
 }
 
 impl Contents {
-    fn new(problem: &Problem, operand: &Operand, unrolled: &Unrolled, order: &[Loop], ends: &[usize]) -> Self {
+    fn new(
+        problem: &Problem,
+        operand: &Operand,
+        unrolled: &Unrolled,
+        order: &[Loop],
+        ends: &[usize],
+    ) -> Self {
         let mut extents = problem.unit_extents();
         let mut elements: PerLevel<u64> = smallvec![1];
         let mut start = 0;
@@ -147,17 +156,24 @@ impl Contents {
             };
         }
         // Products per arch level of the loops that make partial sums: S[v] and, below it, T[v-1].
-        let irrelevant = |(dim, factor): (usize, f64)| if operand.is_irrelevant(dim) { factor } else { 1.0 };
-        let spatial = |v: usize| unrolled.levels[v].iter().map(|pair| irrelevant(*pair)).product::<f64>();
+        let irrelevant = |(dim, factor): (usize, f64)| {
+            if operand.is_irrelevant(dim) { factor } else { 1.0 }
+        };
+        let spatial =
+            |v: usize| unrolled.levels[v].iter().map(|pair| irrelevant(*pair)).product::<f64>();
         let temporal = |v: usize| {
             let start = if v < 2 { 0 } else { ends[v - 2] };
-            order[start..ends[v - 1]].iter().map(|(dim, n)| irrelevant((*dim, *n as f64))).product::<f64>()
+            order[start..ends[v - 1]]
+                .iter()
+                .map(|(dim, n)| irrelevant((*dim, *n as f64)))
+                .product::<f64>()
         };
         let above: PerLevel<f64> = (0..count)
             .map(|v| if v == 0 { spatial(0) } else { temporal(v) * spatial(v) })
             .chain([1.0, 1.0])
             .collect();
-        let irrelevant_above: PerLevel<f64> = (0..above.len()).map(|v| above[v..].iter().product()).collect();
+        let irrelevant_above: PerLevel<f64> =
+            (0..above.len()).map(|v| above[v..].iter().product()).collect();
         let partial: PerLevel<bool> = (0..count)
             .map(|v| {
                 (v + 1..count).any(|upper| temporal(upper) > 1.0)
@@ -167,8 +183,10 @@ impl Contents {
                         .any(|(dim, factor)| operand.is_irrelevant(*dim) && *factor > 1.0)
             })
             .collect();
-        let precision =
-            partial.iter().map(|partial| if *partial { operand.partial_bits } else { operand.bits }).collect();
+        let precision = partial
+            .iter()
+            .map(|partial| if *partial { operand.partial_bits } else { operand.bits })
+            .collect();
         Self { elements, precision, partial, irrelevant_above }
     }
 
@@ -204,7 +222,11 @@ impl Traffic {
                 },
             };
             for level in 0..operand.levels.len() {
-                transfers.extend(if operand.output { flow.of_output(level) } else { flow.of_input(level) });
+                transfers.extend(if operand.output {
+                    flow.of_output(level)
+                } else {
+                    flow.of_input(level)
+                });
             }
             contents.push(held);
         }
@@ -235,13 +257,15 @@ impl Flow<'_> {
         let none = Transfer::default();
         let low = self.precision(level + 1);
         let arriving = self.low_side(level, low.0);
-        let returning = if self.contents.partial[level] { self.low_side(level, low.1) } else { none };
+        let returning =
+            if self.contents.partial[level] { self.low_side(level, low.1) } else { none };
         if level == self.operand.top() {
             return [returning, arriving, none, none];
         }
         let high = self.precision(level + 2);
         let leaving = self.high_side(level, high.0);
-        let refilled = if self.contents.partial[level + 1] { self.high_side(level, high.1) } else { none };
+        let refilled =
+            if self.contents.partial[level + 1] { self.high_side(level, high.1) } else { none };
         [returning, arriving, leaving, refilled]
     }
 
@@ -281,7 +305,11 @@ impl Flow<'_> {
 }
 
 /// Words at every interface, from the traffic with fractional factors.
-pub(super) fn words(problem: &Problem, unrolling: &Unrolling, traffic: &Traffic) -> Result<Vec<u64>, CostError> {
+pub(super) fn words(
+    problem: &Problem,
+    unrolling: &Unrolling,
+    traffic: &Traffic,
+) -> Result<Vec<u64>, CostError> {
     (problem.interfaces.iter().zip(&traffic.transfers))
         .map(|(interface, transfer)| {
             if interface.port.is_none() {

@@ -60,6 +60,14 @@ struct Choice {
     metric: f64,
 }
 
+/// A combination of choices with its sums.
+#[derive(Clone, Debug)]
+struct Picked {
+    at: SmallVec<[usize; 3]>,
+    size: f64,
+    metric: f64,
+}
+
 /// State of one operand on the way up.
 #[derive(Clone, Debug)]
 struct Climb {
@@ -68,93 +76,95 @@ struct Climb {
     next: usize,
 }
 
-/// A loop order on its way through the memories.
-struct Pass<'a> {
+/// Allocates loop orders with one spatial mapping; its buffers serve all of them.
+pub(super) struct Allocator<'a> {
     problem: &'a Problem<'a>,
+    /// Fractional spatial factors.
     unrolling: &'a Unrolling,
-    order: &'a [Loop],
+    allocation: Allocation,
     /// `left[i]` = product of the loops from position i.
-    left: SmallVec<[f64; 24]>,
-    climbs: SmallVec<[Climb; 3]>,
+    left: Vec<f64>,
+    /// Per operand of the nest.
+    climbs: Vec<Climb>,
+    /// Per operand of the memory visited.
+    choices: Vec<Vec<Choice>>,
 }
 
-/// Allocates `order` with fractional spatial factors. The ends are those before stationary loops
-/// move down ([`settle`]).
-pub(super) fn allocate(
-    problem: &Problem,
-    unrolling: &Unrolling,
-    order: &[Loop],
-    allocation: Allocation,
-) -> Result<Ends, Rejection> {
-    let mut pass = Pass::new(problem, unrolling, order);
-    let mut ends: Ends = problem.operands.iter().map(|_| SmallVec::new()).collect();
-    let mut choices: SmallVec<[SmallVec<[Choice; 24]>; 3]> = SmallVec::new();
-    for visit in &problem.visits {
-        choices.clear();
-        for (operand, level) in &visit.operands {
-            choices.push(pass.choices(visit, *operand, *level)?);
-        }
-        let picked = pass.pick(visit, &choices, allocation)?;
-        for ((operand, level), loops) in visit.operands.iter().zip(picked) {
-            pass.take(visit, *operand, *level, loops)?;
-            ends[*operand].push(pass.climbs[*operand].next);
+impl<'a> Allocator<'a> {
+    /// An allocator for one spatial mapping.
+    pub fn new(problem: &'a Problem<'a>, unrolling: &'a Unrolling, allocation: Allocation) -> Self {
+        let climb = Climb { extents: problem.unit_extents(), next: 0 };
+        Self {
+            problem,
+            unrolling,
+            allocation,
+            left: Vec::new(),
+            climbs: vec![climb; problem.operands.len()],
+            choices: vec![Vec::new(); problem.operands.len()],
         }
     }
-    Ok(ends)
-}
 
-/// Moves irrelevant loops at the bottom of every level but the lowest down to the level below.
-pub(super) fn settle(problem: &Problem, order: &[Loop], ends: &mut Ends) {
-    for (operand, ends) in problem.operands.iter().zip(ends) {
-        for end in ends {
-            while order.get(*end).is_some_and(|(dim, _)| operand.is_irrelevant(*dim)) {
-                *end += 1;
+    /// The ends of all levels before stationary loops move down ([`settle`]).
+    pub fn allocate(&mut self, order: &[Loop]) -> Result<Ends, Rejection> {
+        self.start(order);
+        let mut ends: Ends = self.problem.operands.iter().map(|_| SmallVec::new()).collect();
+        let problem = self.problem;
+        for visit in &problem.visits {
+            for (place, (operand, level)) in visit.operands.iter().enumerate() {
+                self.choose(order, visit, place, (*operand, *level))?;
+            }
+            let picked = self.pick(visit)?;
+            for (place, (operand, level)) in visit.operands.iter().enumerate() {
+                let loops = self.choices[place][picked.at[place]].loops;
+                self.climb(order, visit, (*operand, *level), loops)?;
+                ends[*operand].push(self.climbs[*operand].next);
             }
         }
+        Ok(ends)
     }
-}
 
-impl<'a> Pass<'a> {
-    fn new(problem: &'a Problem<'a>, unrolling: &'a Unrolling, order: &'a [Loop]) -> Self {
-        let mut left: SmallVec<[f64; 24]> = smallvec::smallvec![1.0; order.len() + 1];
+    fn start(&mut self, order: &[Loop]) {
+        self.left.clear();
+        self.left.resize(order.len() + 1, 1.0);
         let mut product = 1_u64;
         for (position, (_, factor)) in order.iter().enumerate().rev() {
             product *= factor;
-            left[position] = product as f64;
+            self.left[position] = product as f64;
         }
-        let climbs = (unrolling.operands.iter())
-            .map(|unrolled| {
-                let mut extents = problem.unit_extents();
-                for (dim, factor) in &unrolled.levels[0] {
-                    extents[*dim] *= factor;
-                }
-                Climb { extents, next: 0 }
-            })
-            .collect();
-        Self { problem, unrolling, order, left, climbs }
+        for (climb, unrolled) in self.climbs.iter_mut().zip(&self.unrolling.operands) {
+            climb.next = 0;
+            climb.extents.fill(1.0);
+            for (dim, factor) in &unrolled.levels[0] {
+                climb.extents[*dim] *= factor;
+            }
+        }
     }
 
-    fn precision(&self, operand: usize, level: usize) -> f64 {
+    fn precision(&self, order: &[Loop], operand: usize, level: usize) -> f64 {
         let description = &self.problem.operands[operand];
         let partial = description.output && {
             let irrelevant = |dim: usize| description.is_irrelevant(dim);
-            let next = self.climbs[operand].next;
-            self.order[next..].iter().any(|(dim, _)| irrelevant(*dim))
-                || self.unrolling.operands[operand].levels[level + 1..]
-                    .iter()
-                    .flatten()
-                    .any(|(dim, _)| irrelevant(*dim))
+            let above = &self.unrolling.operands[operand].levels[level + 1..];
+            order[self.climbs[operand].next..].iter().any(|(dim, _)| irrelevant(*dim))
+                || above.iter().flatten().any(|(dim, _)| irrelevant(*dim))
         };
         (if partial { description.partial_bits } else { description.bits }) as f64
     }
 
-    fn choices(&self, visit: &Visit, operand: usize, level: usize) -> Result<SmallVec<[Choice; 24]>, Rejection> {
+    /// Lists what the operand in `place` of the visit may take.
+    fn choose(
+        &mut self,
+        order: &[Loop],
+        visit: &Visit,
+        place: usize,
+        (operand, level): (usize, usize),
+    ) -> Result<(), Rejection> {
         let description = &self.problem.operands[operand];
         let memory = &self.problem.hierarchy.memories[visit.memory];
-        let precision = self.precision(operand, level);
+        let precision = self.precision(order, operand, level);
         let capacity = memory.size.0 as f64;
         let Climb { extents, next } = &self.climbs[operand];
-        let remaining = &self.order[*next..];
+        let remaining = &order[*next..];
         let whole = memory.double_buffering.then(|| {
             let mut extents = extents.clone();
             remaining.iter().for_each(|(dim, factor)| extents[*dim] *= *factor as f64);
@@ -162,7 +172,8 @@ impl<'a> Pass<'a> {
         });
         let mut extents = extents.clone();
         let mut tile = self.problem.tensor_size(description, &extents);
-        let mut choices: SmallVec<[Choice; 24]> = SmallVec::new();
+        let choices = &mut self.choices[place];
+        choices.clear();
         for loops in 0..=remaining.len() {
             if loops > 0 {
                 let (dim, factor) = remaining[loops - 1];
@@ -176,93 +187,111 @@ impl<'a> Pass<'a> {
                 size *= 2.0;
             }
             if size > capacity {
-                if loops == 0 {
-                    return Err(reject(visit, [operand].into_iter().collect(), size));
-                }
                 break;
             }
             choices.push(Choice { loops, size, metric: self.left[next + loops] * size });
         }
+        let Some(largest) = choices.last().copied() else {
+            return Err(reject(visit, SmallVec::from_iter([operand]), tile * precision));
+        };
         if level == description.top() {
-            choices.drain(..choices.len() - 1);
-            choices[0].metric = 0.0;
+            choices.clear();
+            choices.push(Choice { metric: 0.0, ..largest });
         }
-        Ok(choices)
+        Ok(())
     }
 
-    /// The best combination: loops taken per operand of the visit.
-    fn pick(
+    /// The best combination: a choice per operand of the visit.
+    fn pick(&self, visit: &Visit) -> Result<Picked, Rejection> {
+        let choices = &self.choices[..visit.operands.len()];
+        let capacity = self.problem.hierarchy.memories[visit.memory].size.0 as f64;
+        let mut best = None;
+        let trial = Picked { at: SmallVec::from_elem(0, choices.len()), size: 0.0, metric: 0.0 };
+        self.combine(visit, choices, capacity, trial, 0, &mut best);
+        best.ok_or_else(|| {
+            let operands = visit.operands.iter().map(|(operand, _)| *operand).collect();
+            reject(visit, operands, choices.iter().map(|choices| choices[0].size).sum())
+        })
+    }
+
+    /// Tries all choices from `place` on; `trial` holds the sums of the places before.
+    fn combine(
         &self,
         visit: &Visit,
-        choices: &[SmallVec<[Choice; 24]>],
-        allocation: Allocation,
-    ) -> Result<SmallVec<[usize; 3]>, Rejection> {
-        let capacity = self.problem.hierarchy.memories[visit.memory].size.0 as f64;
-        let smallest: f64 = choices.iter().map(|choices| choices[0].size).sum();
-        if smallest > capacity {
-            let operands = visit.operands.iter().map(|(operand, _)| *operand).collect();
-            return Err(reject(visit, operands, smallest));
-        }
-        let mut best: Option<(f64, SmallVec<[usize; 3]>)> = None;
-        let mut at: SmallVec<[usize; 3]> = choices.iter().map(|_| 0).collect();
-        loop {
-            let picked = |field: fn(&Choice) -> f64| -> f64 {
-                choices.iter().zip(&at).map(|(choices, at)| field(&choices[*at])).sum()
-            };
-            if picked(|choice| choice.size) <= capacity {
-                let metric = picked(|choice| choice.metric);
-                let wins = best.as_ref().is_none_or(|(least, _)| metric <= *least);
-                if wins && (allocation == Allocation::Uneven || self.is_even(visit, choices, &at)) {
-                    best = Some((metric, at.clone()));
-                }
+        choices: &[Vec<Choice>],
+        capacity: f64,
+        mut trial: Picked,
+        place: usize,
+        best: &mut Option<Picked>,
+    ) {
+        let (size, metric) = (trial.size, trial.metric);
+        for (at, choice) in choices[place].iter().enumerate() {
+            trial.at[place] = at;
+            trial.size = size + choice.size;
+            trial.metric = metric + choice.metric;
+            if trial.size > capacity {
+                continue;
             }
-            let Some(place) = (0..at.len()).rev().find(|place| at[*place] + 1 < choices[*place].len()) else {
-                break;
-            };
-            at[place] += 1;
-            at[place + 1..].fill(0);
-        }
-        match best {
-            Some((_, at)) => Ok(choices.iter().zip(at).map(|(choices, at)| choices[at].loops).collect()),
-            None => {
-                let operands = visit.operands.iter().map(|(operand, _)| *operand).collect();
-                Err(reject(visit, operands, smallest))
+            if place + 1 < choices.len() {
+                self.combine(visit, choices, capacity, trial.clone(), place + 1, best);
+            } else if best.as_ref().is_none_or(|best| trial.metric <= best.metric)
+                && (self.allocation == Allocation::Uneven
+                    || self.is_even(visit, choices, &trial.at))
+            {
+                *best = Some(trial.clone());
             }
         }
     }
 
     /// No loop is taken by one operand of the memory and left by another.
-    fn is_even(&self, visit: &Visit, choices: &[SmallVec<[Choice; 24]>], at: &[usize]) -> bool {
+    fn is_even(&self, visit: &Visit, choices: &[Vec<Choice>], at: &[usize]) -> bool {
         let ranges: SmallVec<[(usize, usize); 3]> = (visit.operands.iter().zip(choices).zip(at))
             .map(|(((operand, _), choices), at)| {
                 let next = self.climbs[*operand].next;
                 (next, next + choices[*at].loops)
             })
             .collect();
-        let highest = ranges.iter().map(|(_, end)| *end).max().unwrap_or(0);
         let lowest = ranges.iter().map(|(_, end)| *end).min().unwrap_or(0);
-        (lowest..highest).all(|position| {
-            !ranges.iter().any(|(start, end)| (*start..*end).contains(&position))
-                || ranges.iter().all(|(_, end)| position < *end)
-        })
+        ranges.iter().all(|(start, end)| *end <= lowest.max(*start))
     }
 
-    fn take(&mut self, visit: &Visit, operand: usize, level: usize, loops: usize) -> Result<(), Rejection> {
+    fn climb(
+        &mut self,
+        order: &[Loop],
+        visit: &Visit,
+        (operand, level): (usize, usize),
+        loops: usize,
+    ) -> Result<(), Rejection> {
         let climb = &mut self.climbs[operand];
-        for (dim, factor) in &self.order[climb.next..climb.next + loops] {
+        for (dim, factor) in &order[climb.next..climb.next + loops] {
             climb.extents[*dim] *= *factor as f64;
         }
         climb.next += loops;
+        let description = &self.problem.operands[operand];
+        if level == description.top() && climb.next < order.len() {
+            let mut whole = climb.extents.clone();
+            order[climb.next..].iter().for_each(|(dim, factor)| whole[*dim] *= *factor as f64);
+            let needed = self.problem.tensor_size(description, &whole) * description.bits as f64;
+            return Err(Rejection {
+                top: true,
+                ..reject(visit, SmallVec::from_iter([operand]), needed)
+            });
+        }
         for (dim, factor) in &self.unrolling.operands[operand].levels[level + 1] {
             climb.extents[*dim] *= factor;
         }
-        let description = &self.problem.operands[operand];
-        if level == description.top() && climb.next < self.order.len() {
-            let whole = self.problem.tensor_size(description, &self.problem.full_extents());
-            let needed = whole * description.bits as f64;
-            return Err(Rejection { top: true, ..reject(visit, [operand].into_iter().collect(), needed) });
-        }
         Ok(())
+    }
+}
+
+/// Moves irrelevant loops at the bottom of every level but the lowest down to the level below.
+pub(super) fn settle(problem: &Problem, order: &[Loop], ends: &mut Ends) {
+    for (operand, ends) in problem.operands.iter().zip(ends) {
+        for end in ends {
+            while order.get(*end).is_some_and(|(dim, _)| operand.is_irrelevant(*dim)) {
+                *end += 1;
+            }
+        }
     }
 }
 

@@ -10,8 +10,8 @@
 //! ```
 
 use super::access::{Nesting, Traffic, memory_energy, nestings, words};
-use super::allocate::{Allocation, Ends, Rejection, allocate, settle};
-use super::latency::{activities, double_buffering, stall};
+use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
+use super::latency::{double_buffering, stall};
 use super::load::{Loading, drain, loading};
 use super::problem::Problem;
 use super::spatial::{lookup, named};
@@ -97,7 +97,8 @@ pub fn evaluate(
     let order: Vec<Loop> = (order.iter())
         .filter_map(|(dim, factor)| problem.position(dim).map(|position| (position, *factor)))
         .collect();
-    let allocated = allocate(&problem, &mapped.fractional, &order, allocation)
+    let allocated = Allocator::new(&problem, &mapped.fractional, allocation)
+        .allocate(&order)
         .map_err(|rejection| rejection.error(&problem))?;
     mapped.evaluation(&order, &allocated)
 }
@@ -112,10 +113,20 @@ impl<'a> Mapped<'a> {
         Self { problem, mapping, fractional, integer, drain }
     }
 
+    /// All spatial factors are whole numbers.
+    pub fn is_whole(&self) -> bool {
+        let levels = self.fractional.operands.iter().flat_map(|unrolled| &unrolled.levels);
+        levels.flatten().all(|(_, factor)| factor.fract() == 0.0)
+    }
+
     /// Traffic and energy of an order cut at `ends`, stationary loops already moved down.
-    pub fn price(&'a self, order: &[Loop], ends: &Ends) -> Result<Priced<'a>, CostError> {
+    pub fn price(
+        &self,
+        order: &[Loop],
+        ends: &Ends,
+        nestings: SmallVec<[Nesting; 3]>,
+    ) -> Result<Priced<'_>, CostError> {
         let problem = self.problem;
-        let nestings = nestings(problem, order, ends);
         let traffic = Traffic::new(problem, &self.fractional, order, ends, &nestings);
         let integer = (self.integer.as_ref())
             .map(|integer| Traffic::new(problem, integer, order, ends, &nestings));
@@ -128,7 +139,7 @@ impl<'a> Mapped<'a> {
     pub fn evaluation(&self, order: &[Loop], allocated: &Ends) -> Result<Evaluation, CostError> {
         let mut ends = allocated.clone();
         settle(self.problem, order, &mut ends);
-        let priced = self.price(order, &ends)?;
+        let priced = self.price(order, &ends, nestings(self.problem, order, &ends))?;
         let buffering = double_buffering(self.problem, &priced.traffic, &priced.nestings);
         Ok(Evaluation {
             cost: priced.cost(order, &ends),
@@ -138,7 +149,8 @@ impl<'a> Mapped<'a> {
             allocated: self.loops(order, allocated),
             words: (self.problem.operands.iter())
                 .map(|operand| {
-                    let words = &priced.words[operand.first..operand.first + 4 * operand.levels.len()];
+                    let words =
+                        &priced.words[operand.first..operand.first + 4 * operand.levels.len()];
                     words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect()
                 })
                 .collect(),
@@ -149,10 +161,11 @@ impl<'a> Mapped<'a> {
 
     /// The cost of an order that fits.
     pub fn cost(&self, order: &[Loop]) -> Result<Cost, CostError> {
-        let mut ends = allocate(self.problem, &self.fractional, order, Allocation::Uneven)
+        let mut ends = Allocator::new(self.problem, &self.fractional, Allocation::Uneven)
+            .allocate(order)
             .map_err(|rejection| rejection.error(self.problem))?;
         settle(self.problem, order, &mut ends);
-        Ok(self.price(order, &ends)?.cost(order, &ends))
+        Ok(self.price(order, &ends, nestings(self.problem, order, &ends))?.cost(order, &ends))
     }
 
     fn operation_energy(&self) -> f64 {
@@ -164,8 +177,14 @@ impl<'a> Mapped<'a> {
         (self.problem.nest.operands.iter().zip(ends))
             .map(|(operand, ends)| {
                 let starts = std::iter::once(0).chain(ends.iter().copied());
-                let levels = starts.zip(ends).map(|(start, end)| order[start..*end].iter().map(name).collect());
-                OperandLoops { operand: operand.name.clone(), levels: levels.collect() }
+                let levels = starts
+                    .zip(ends)
+                    .map(|(start, end)| order[start..*end].iter().map(name).collect());
+                OperandLoops {
+                    operand: operand.name.clone(),
+                    memory: operand.memory,
+                    levels: levels.collect(),
+                }
             })
             .collect()
     }
@@ -177,10 +196,9 @@ impl Priced<'_> {
         let problem = self.mapped.problem;
         let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
         let buffering = double_buffering(problem, &self.traffic, &self.nestings);
-        let ports = activities(problem, traffic, &buffering);
-        let stall = stall(&ports);
+        let stall = stall(problem, traffic, &buffering);
         let temporal = self.nestings[0].total();
-        let loading = loading(problem, traffic, &ports, temporal + stall);
+        let loading = loading(problem, traffic, temporal + stall);
         Latency { temporal, stall, loading, drain: self.mapped.drain }
     }
 
@@ -232,7 +250,8 @@ impl Priced<'_> {
             .filter(|(operand, _)| problem.hierarchy.dram == Some(operand.levels[operand.top()]))
             .map(|(operand, contents)| {
                 let bits = |direction: Direction| {
-                    let transfer = &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
+                    let transfer =
+                        &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
                     transfer.bits() * transfer.count
                 };
                 StreamedBits {
@@ -249,7 +268,11 @@ impl Priced<'_> {
 impl Latency {
     /// `latency_total2`.
     pub fn total(&self) -> f64 {
-        self.temporal as f64 + self.stall as f64 + self.loading.onload + self.loading.offload + self.drain
+        self.temporal as f64
+            + self.stall as f64
+            + self.loading.onload
+            + self.loading.offload
+            + self.drain
     }
 }
 
@@ -257,8 +280,11 @@ impl Rejection {
     /// The rejection by names.
     pub fn error(&self, problem: &Problem) -> CostError {
         let memory = &problem.hierarchy.memories[self.memory];
-        let names: Vec<&str> =
-            self.operands.iter().map(|operand| problem.nest.operands[*operand].name.as_str()).collect();
+        let names: Vec<&str> = self
+            .operands
+            .iter()
+            .map(|operand| problem.nest.operands[*operand].name.as_str())
+            .collect();
         let (operand, memory, available) = (names.join(" + "), memory.name.clone(), memory.size.0);
         let needed = self.needed.ceil() as u64;
         if self.top {
@@ -266,5 +292,124 @@ impl Rejection {
         } else {
             CostError::DoesNotFit { operand, memory, needed, available }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accelerator::{Array, Memory, Port, PortKind};
+    use crate::units::{Bits, BitsPerCycle};
+    use crate::workload::MemoryOperand;
+    use crate::workload::nest::NestOperand;
+
+    fn operand(name: &str, memory: MemoryOperand, indices: &[&str]) -> NestOperand {
+        NestOperand {
+            name: name.to_owned(),
+            memory,
+            indices: indices.iter().map(|dim| Dim::new(dim)).collect(),
+            bits: 8,
+            partial_bits: 8,
+            constant: false,
+        }
+    }
+
+    /// A dot product of four: O += I[c] * W[c].
+    fn dot_product() -> LoopNest {
+        LoopNest {
+            operator: "Gemm".to_owned(),
+            dims: vec![(Dim::new("C"), 4)],
+            relations: Vec::new(),
+            operands: vec![
+                operand("O", MemoryOperand::O, &[]),
+                operand("I", MemoryOperand::I1, &["C"]),
+                operand("W", MemoryOperand::I2, &["C"]),
+            ],
+        }
+    }
+
+    /// One unit fed by one memory with a read and a write port of 8 bits.
+    fn one_unit(size: u64) -> Hierarchy {
+        use MemoryOperand::{I1, I2, O};
+        let port = |name: &str, kind, allocation| Port {
+            name: name.to_owned(),
+            kind,
+            bandwidth_min: BitsPerCycle(8),
+            bandwidth_max: BitsPerCycle(8),
+            allocation,
+        };
+        let low = Direction::ToLow;
+        Hierarchy {
+            array: Array {
+                dims: vec![("D1".to_owned(), 1)],
+                unit_energy: Picojoules(1.0),
+                unit_area: 0.0,
+                systolic: Vec::new(),
+            },
+            memories: vec![Memory {
+                name: "sram".to_owned(),
+                size: Bits(size),
+                read_cost: Picojoules(2.0),
+                write_cost: Picojoules(3.0),
+                operands: vec![I1, I2, O],
+                ports: vec![
+                    port("r", PortKind::Read, vec![(I1, low), (I2, low), (O, low)]),
+                    port("w", PortKind::Write, vec![(O, Direction::FromLow)]),
+                ],
+                served: vec![0],
+                double_buffering: false,
+                area: 0.0,
+                latency: 1,
+                shared_instance: None,
+            }],
+            dram: None,
+        }
+    }
+
+    #[test]
+    fn a_dot_product_of_four() {
+        let order = [(Dim::new("C"), 4)];
+        let evaluation =
+            evaluate(&dot_product(), &one_unit(1024), "unit", &[], &order, Allocation::Uneven)
+                .unwrap();
+        // Four reads of I and W; four writes of O and, partial sums, four reads.
+        assert_eq!(evaluation.words, [[[4, 4, 0, 0]], [[4, 0, 0, 0]], [[4, 0, 0, 0]]]);
+        // 4 operations, 12 reads of 2 pJ, 4 writes of 3 pJ.
+        assert_eq!(evaluation.cost.energy, Picojoules(4.0 + 24.0 + 12.0));
+        // Three reads per cycle on one port: windows of 3 cycles each (all but the first period)
+        // need 9, the union offers 4.
+        assert_eq!(evaluation.cost.stall, FractionalCycles(5.0));
+        assert_eq!(evaluation.cost.latency, FractionalCycles(9.0));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_in_bits() {
+        let order = [(Dim::new("C"), 4)];
+        let error = |size| {
+            let memory = one_unit(size);
+            evaluate(&dot_product(), &memory, "unit", &[], &order, Allocation::Uneven)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            error(24),
+            "sram is the highest memory of I: its part of the tensor has 32 bits, one instance holds 24"
+        );
+        assert_eq!(
+            error(40),
+            "no loop order fits the memories: even the smallest tile of I + W + O needs 72 bits in sram of 40 bits"
+        );
+    }
+
+    #[test]
+    fn a_missing_port_is_named() {
+        let mut hierarchy = one_unit(1024);
+        hierarchy.memories[0].ports.pop();
+        let order = [(Dim::new("C"), 4)];
+        let error = evaluate(&dot_product(), &hierarchy, "unit", &[], &order, Allocation::Uneven);
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "memory sram has no port for O fl: add it to the allocation of a port"
+        );
     }
 }

@@ -22,7 +22,8 @@
 //! ```
 
 use super::access::{Nesting, PerLevel, Traffic};
-use super::problem::Problem;
+use super::problem::{PortUse, Problem};
+use crate::accelerator::Direction;
 use smallvec::{SmallVec, smallvec};
 
 /// Double-buffering flag per operand and arch level (never the array).
@@ -30,32 +31,36 @@ pub(super) type Buffering = SmallVec<[PerLevel<bool>; 3]>;
 
 /// What a port does for one interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Activity {
-    /// Interface of the problem.
-    pub interface: usize,
+struct Activity {
     /// Cycles the port needs per transfer.
-    pub real: u64,
+    real: u64,
     /// Cycles it may take without stalling.
-    pub allowed: u64,
-    pub period: u64,
-    pub count: u64,
+    allowed: u64,
+    period: u64,
+    count: u64,
 }
 
-/// Activities of one port; empty for a port without movement.
-pub(super) type PortActivities = SmallVec<[Activity; 8]>;
+/// Activities of one port.
+type PortActivities = SmallVec<[Activity; 8]>;
 
 /// Flags from the effective contents with fractional factors.
-pub(super) fn double_buffering(problem: &Problem, traffic: &Traffic, nestings: &[Nesting]) -> Buffering {
+pub(super) fn double_buffering(
+    problem: &Problem,
+    traffic: &Traffic,
+    nestings: &[Nesting],
+) -> Buffering {
     let mut buffering: Buffering =
         problem.operands.iter().map(|operand| smallvec![false; operand.levels.len() + 1]).collect();
     let capacity = |memory: usize| problem.hierarchy.memories[memory].size.0 as f64;
     let individual = |operand: usize, level: usize| {
-        let bits = traffic.contents[operand].bits(level + 1) / nestings[operand].top_relevant[level + 1];
+        let bits =
+            traffic.contents[operand].bits(level + 1) / nestings[operand].top_relevant[level + 1];
         bits as f64 / capacity(problem.operands[operand].levels[level])
     };
     let mut shared: SmallVec<[f64; 12]> = smallvec![0.0; problem.hierarchy.memories.len()];
     for visit in &problem.visits {
-        shared[visit.memory] = visit.operands.iter().map(|(operand, level)| individual(*operand, *level)).sum();
+        shared[visit.memory] =
+            visit.operands.iter().map(|(operand, level)| individual(*operand, *level)).sum();
     }
     for (operand, description) in problem.operands.iter().enumerate() {
         for (level, memory) in description.levels.iter().enumerate() {
@@ -71,46 +76,52 @@ pub(super) fn double_buffering(problem: &Problem, traffic: &Traffic, nestings: &
     buffering
 }
 
-/// Activities of every port, from the traffic with integer factors.
-pub(super) fn activities(problem: &Problem, traffic: &Traffic, buffering: &Buffering) -> Vec<PortActivities> {
+/// Stall cycles of the worst port, from the traffic with integer factors.
+pub(super) fn stall(problem: &Problem, traffic: &Traffic, buffering: &Buffering) -> u64 {
     (problem.ports.iter())
-        .map(|port| {
-            (port.interfaces.iter())
-                .filter(|at| traffic.transfers[**at].count > 0)
-                .map(|at| {
-                    let transfer = &traffic.transfers[*at];
-                    let interface = &problem.interfaces[*at];
-                    let low_side = matches!(interface.direction as usize, 0 | 1);
-                    let receiver = if low_side { interface.level } else { interface.level + 1 };
-                    let buffered = buffering[interface.operand][receiver];
-                    Activity {
-                        interface: *at,
-                        real: transfer.bits().div_ceil(port.bandwidth_max),
-                        allowed: if buffered { transfer.period } else { transfer.window },
-                        period: transfer.period,
-                        count: transfer.count,
-                    }
-                })
-                .collect()
+        .map(|port| port_stall(&activities(problem, port, traffic, buffering)))
+        .fold(0, i64::max) as u64
+}
+
+fn activities(
+    problem: &Problem,
+    port: &PortUse,
+    traffic: &Traffic,
+    buffering: &Buffering,
+) -> PortActivities {
+    (port.interfaces.iter())
+        .filter(|at| traffic.transfers[**at].count > 0)
+        .map(|at| {
+            let transfer = &traffic.transfers[*at];
+            let interface = &problem.interfaces[*at];
+            let receiver = match interface.direction {
+                Direction::ToLow | Direction::FromLow => interface.level,
+                Direction::ToHigh | Direction::FromHigh => interface.level + 1,
+            };
+            let buffered = buffering[interface.operand][receiver];
+            Activity {
+                real: transfer.bits().div_ceil(port.bandwidth_max),
+                allowed: if buffered { transfer.period } else { transfer.window },
+                period: transfer.period,
+                count: transfer.count,
+            }
         })
         .collect()
 }
 
-/// Stall cycles: the worst port's.
-pub(super) fn stall(ports: &[PortActivities]) -> u64 {
-    ports.iter().map(|port| port_stall(port)).fold(0, i64::max) as u64
-}
-
 /// Stall (positive) or slack of one port.
 fn port_stall(port: &[Activity]) -> i64 {
-    let alone = |activity: &Activity| (activity.real as i64 - activity.allowed as i64) * (activity.count as i64 - 1);
+    let alone = |activity: &Activity| {
+        (activity.real as i64 - activity.allowed as i64) * (activity.count as i64 - 1)
+    };
     match port {
         [] => 0,
         [activity] => alone(activity),
         several => {
             let stalls = several.iter().map(alone).filter(|slack| *slack > 0).sum::<i64>();
             let slack = several.iter().map(alone).filter(|slack| *slack <= 0).sum::<i64>();
-            let windows = several.iter().map(|one| one.allowed as i64 * (one.count as i64 - 1)).sum::<i64>();
+            let windows =
+                several.iter().map(|one| one.allowed as i64 * (one.count as i64 - 1)).sum::<i64>();
             stalls + (slack + windows - window_union(several) as i64).max(0)
         }
     }
@@ -161,7 +172,7 @@ mod tests {
     use super::*;
 
     fn activity(real: u64, allowed: u64, period: u64, total: u64) -> Activity {
-        Activity { interface: 0, real, allowed, period, count: total / period }
+        Activity { real, allowed, period, count: total / period }
     }
 
     #[test]
@@ -180,7 +191,8 @@ mod tests {
     fn the_closed_form_equals_a_timeline() {
         for (a, b, c) in [(1, 2, 5), (2, 7, 9), (3, 5, 23), (2, 11, 13), (1, 1, 1)] {
             let port = [activity(1, a, 4, 48), activity(1, b, 12, 48), activity(1, c, 24, 48)];
-            let timeline = (0..48_u64).filter(|t| port.iter().any(|one| t % one.period < one.allowed)).count();
+            let timeline =
+                (0..48_u64).filter(|t| port.iter().any(|one| t % one.period < one.allowed)).count();
             assert_eq!(window_union(&port), timeline as u64);
         }
     }

@@ -14,8 +14,7 @@
 //! parallel. Offloading is the sum over the output's boundaries. Cycles may be fractional.
 
 use super::access::Traffic;
-use super::latency::PortActivities;
-use super::problem::{Interface, Operand, Problem};
+use super::problem::{Interface, Operand, PortUse, Problem};
 use crate::accelerator::Direction;
 use smallvec::SmallVec;
 
@@ -43,31 +42,33 @@ struct InputLoad {
 }
 
 /// On- and off-loading from the traffic with integer factors. `busy` = total cycles + stall.
-pub(super) fn loading(problem: &Problem, traffic: &Traffic, ports: &[PortActivities], busy: u64) -> Loading {
-    let mut loads: SmallVec<[Load; 64]> = smallvec::smallvec![Load::default(); problem.interfaces.len()];
-    for (position, port) in ports.iter().enumerate() {
-        load_port(problem, traffic, position, port, busy, &mut loads);
+pub(super) fn loading(problem: &Problem, traffic: &Traffic, busy: u64) -> Loading {
+    let mut loads: SmallVec<[Load; 64]> =
+        smallvec::smallvec![Load::default(); problem.interfaces.len()];
+    for port in &problem.ports {
+        load_port(problem, traffic, port, busy, &mut loads);
     }
     let at = |operand: &Operand, level: usize, direction: Direction| {
         loads[operand.first + 4 * level + direction as usize]
     };
-    let inputs: SmallVec<[InputLoad; 2]> = (problem.operands.iter().filter(|operand| !operand.output))
-        .map(|operand| {
-            let mut load = InputLoad::default();
-            for level in 0..operand.top() {
-                let fill = at(operand, level, Direction::FromHigh);
-                let read = at(operand, level + 1, Direction::ToLow);
-                let cycles = fill.cycles.max(read.cycles);
-                match (fill.shared, read.shared) {
-                    (true, true) => load.shared += cycles,
-                    (false, false) => load.own += cycles,
-                    // Assigned, not added (MODEL.md 14.6).
-                    _ => load.half = cycles,
+    let inputs: SmallVec<[InputLoad; 2]> =
+        (problem.operands.iter().filter(|operand| !operand.output))
+            .map(|operand| {
+                let mut load = InputLoad::default();
+                for level in 0..operand.top() {
+                    let fill = at(operand, level, Direction::FromHigh);
+                    let read = at(operand, level + 1, Direction::ToLow);
+                    let cycles = fill.cycles.max(read.cycles);
+                    match (fill.shared, read.shared) {
+                        (true, true) => load.shared += cycles,
+                        (false, false) => load.own += cycles,
+                        // Assigned, not added (MODEL.md 14.6).
+                        _ => load.half = cycles,
+                    }
                 }
-            }
-            load
-        })
-        .collect();
+                load
+            })
+            .collect();
     let onload = match inputs.as_slice() {
         [] => 0.0,
         [one] => one.own,
@@ -88,35 +89,28 @@ pub(super) fn loading(problem: &Problem, traffic: &Traffic, ports: &[PortActivit
 }
 
 /// Loading cycles of the interfaces of one port.
-fn load_port(
-    problem: &Problem,
-    traffic: &Traffic,
-    position: usize,
-    port: &PortActivities,
-    busy: u64,
-    loads: &mut [Load],
-) {
-    let (bandwidth_max, shared_inputs) = (problem.ports[position].bandwidth_max, problem.ports[position].shared_inputs);
+fn load_port(problem: &Problem, traffic: &Traffic, port: &PortUse, busy: u64, loads: &mut [Load]) {
     let mut once: SmallVec<[(usize, f64); 8]> = SmallVec::new();
     let mut repeated = 0_u64;
-    for activity in port {
-        let interface = &problem.interfaces[activity.interface];
-        if is_partial_sum(problem, interface) {
+    for at in &port.interfaces {
+        let transfer = &traffic.transfers[*at];
+        if transfer.count == 0 || is_partial_sum(problem, &problem.interfaces[*at]) {
             continue;
         }
-        let cycles = activity.real as f64;
-        loads[activity.interface] = Load { cycles, shared: shared_inputs };
-        if activity.count > 1 {
-            repeated += traffic.transfers[activity.interface].bandwidth;
+        let cycles = transfer.bits().div_ceil(port.bandwidth_max) as f64;
+        loads[*at] = Load { cycles, shared: port.shared_inputs };
+        if transfer.count > 1 {
+            repeated += transfer.bandwidth;
         } else {
-            once.push((activity.interface, cycles));
+            once.push((*at, cycles));
         }
     }
-    let width = bandwidth_max as f64;
+    let width = port.bandwidth_max as f64;
     let mut surplus = ((width - repeated as f64) / width * busy as f64).max(0.0);
     once.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     for (at, required) in once {
-        let lowest = traffic.contents[problem.interfaces[at].operand].bits(1).div_ceil(bandwidth_max) as f64;
+        let tile = traffic.contents[problem.interfaces[at].operand].bits(1);
+        let lowest = tile.div_ceil(port.bandwidth_max) as f64;
         let hidden = (required - lowest).max(0.0).min(surplus);
         surplus -= hidden;
         loads[at].cycles = required - hidden;
@@ -132,6 +126,8 @@ fn is_partial_sum(problem: &Problem, interface: &Interface) -> bool {
 pub(super) fn drain(problem: &Problem, mapping: &super::unroll::Mapping) -> f64 {
     (problem.hierarchy.array.systolic.iter())
         .filter_map(|array_dim| mapping.get(*array_dim))
-        .map(|factors| (factors.iter().map(|(_, factor)| factor).product::<f64>().ceil() - 1.0).max(0.0))
+        .map(|factors| {
+            (factors.iter().map(|(_, factor)| factor).product::<f64>().ceil() - 1.0).max(0.0)
+        })
         .sum()
 }

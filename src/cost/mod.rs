@@ -1,11 +1,11 @@
 //! Intra-core cost: one loop nest on one core, ZigZag's analytical model (MODEL.md).
 //!
-//! `(LoopNest, Hierarchy, SpatialConstraint) -> Cost`. Spatial unrolling (`spatial`, `generate`, `unroll`), loop order
-//! and uneven allocation of loops to memories (`temporal`,
-//! `allocate`), word accesses per memory, operand and
-//! direction (`access`), stalls from double buffering and port sharing, on- and off-loading
-//! (`latency`, `load`), energy, search over loop orders ([`search`]), and the shared content-keyed table
-//! of results ([`table`]).
+//! `(LoopNest, Hierarchy, SpatialConstraint) -> Cost`. Spatial unrolling (`spatial`, `generate`,
+//! `unroll`), loop order and uneven allocation of loops to memories (`temporal`, `allocate`), word
+//! accesses per memory, operand and direction with their energy (`access`), stalls from double
+//! buffering and port sharing (`latency`), on- and off-loading (`load`), all of one loop order
+//! (`evaluate`), search over loop orders ([`search`]), and the shared content-keyed table of results
+//! ([`table`]). `problem` is the nest on the hierarchy in flat indices, which all of these read.
 //!
 //! Invariant: this module knows neither allocation nor schedule.
 
@@ -80,7 +80,20 @@ pub struct SpatialConstraint {
 }
 
 /// What a search minimises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
     /// Latency (ties: energy).
@@ -103,7 +116,20 @@ impl fmt::Display for Objective {
 }
 
 /// Which rules the model follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Model {
     /// ZigZag 3.9.1 exactly, its faults included.
@@ -128,7 +154,12 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self { objective: Objective::Latency, lpf_limit: 6, spatial_mappings: 3, model: Model::Zigzag }
+        Self {
+            objective: Objective::Latency,
+            lpf_limit: 6,
+            spatial_mappings: 3,
+            model: Model::Zigzag,
+        }
     }
 }
 
@@ -200,6 +231,8 @@ pub struct StreamedBits {
 pub struct OperandLoops {
     /// Operand name in the equation.
     pub operand: String,
+    /// Memory operand it is linked to.
+    pub memory: MemoryOperand,
     /// Per memory level, lowest first: loops, innermost first.
     pub levels: Vec<Vec<(Dim, u64)>>,
 }
@@ -218,7 +251,9 @@ pub enum CostError {
         core: String,
     },
     /// No loop order fits.
-    #[error("no loop order fits the memories: even the smallest tile of {operand} needs {needed} bits in {memory} of {available} bits")]
+    #[error(
+        "no loop order fits the memories: even the smallest tile of {operand} needs {needed} bits in {memory} of {available} bits"
+    )]
     DoesNotFit {
         /// Operand that does not fit.
         operand: String,
@@ -230,15 +265,17 @@ pub enum CostError {
         available: u64,
     },
     /// The top memory of an operand cannot hold its tensor.
-    #[error("{memory} is the highest memory of {operand} and holds {available} of the {needed} bits of the tensor")]
+    #[error(
+        "{memory} is the highest memory of {operand}: its part of the tensor has {needed} bits, one instance holds {available}"
+    )]
     TopTooSmall {
         /// Operand.
         operand: String,
         /// Memory name.
         memory: String,
-        /// Bits of the tensor.
+        /// Bits of the tensor per instance.
         needed: u64,
-        /// Bits there.
+        /// Bits of one instance.
         available: u64,
     },
     /// The generator found no spatial mapping.
@@ -248,7 +285,9 @@ pub enum CostError {
         core: String,
     },
     /// A fixed spatial mapping names an array dimension the core lacks.
-    #[error("the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}")]
+    #[error(
+        "the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}"
+    )]
     NoSuchArrayDim {
         /// Array dimension asked for.
         array_dim: String,
@@ -258,7 +297,9 @@ pub enum CostError {
         available: String,
     },
     /// A port the movement needs is missing.
-    #[error("memory {memory} has no port for {operand} {direction}: add it to the allocation of a port")]
+    #[error(
+        "memory {memory} has no port for {operand} {direction}: add it to the allocation of a port"
+    )]
     NoPort {
         /// Memory name.
         memory: String,

@@ -8,12 +8,15 @@
 //! tiles at the same boundaries cost the same, and because the dearer half of the objective is only
 //! computed where the cheaper half does not already lose.
 
-use super::allocate::{Allocation, Rejection, allocate, settle};
+use super::access::{Nesting, nestings};
+use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::evaluate::{Mapped, Score};
 use super::problem::Problem;
 use super::temporal::{Loop, Orders, loops, temporal_sizes};
 use super::{Cost, CostError, Hierarchy, Model, Objective, SearchOptions, SpatialConstraint};
 use crate::workload::nest::LoopNest;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 /// The best cost of a nest on a hierarchy.
 ///
@@ -34,7 +37,8 @@ pub fn search(
     let mut best: Option<(Score, Cost)> = None;
     let mut rejected: Option<CostError> = None;
     let (mut evaluated, mut pruned) = (0, 0);
-    for mapping in super::spatial::mappings(&problem, core_name, spatial, options.spatial_mappings)? {
+    for mapping in super::spatial::mappings(&problem, core_name, spatial, options.spatial_mappings)?
+    {
         let mapped = Mapped::new(&problem, mapping);
         let found = orders(&mapped, options)?;
         evaluated += found.evaluated;
@@ -67,13 +71,15 @@ struct Found {
 fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> {
     let problem = mapped.problem;
     let loops = loops(&temporal_sizes(problem, &mapped.fractional), options.lpf_limit);
-    let mut sequence = Orders::new(problem, &loops);
+    let mut sequence = Orders::new(&problem.nest.dims, &loops);
+    let mut allocator = Allocator::new(problem, &mapped.fractional, Allocation::Uneven);
+    let mut seen = Seen::new(mapped, &loops);
     let mut order = Vec::with_capacity(loops.len());
     let mut best: Option<(Score, Vec<Loop>)> = None;
     let mut rejected: Option<Rejection> = None;
     let (mut evaluated, mut pruned) = (0, 0);
     while sequence.next_into(&mut order) {
-        let mut ends = match allocate(problem, &mapped.fractional, &order, Allocation::Uneven) {
+        let mut ends = match allocator.allocate(&order) {
             Ok(ends) => ends,
             Err(rejection) => {
                 pruned += 1;
@@ -85,7 +91,11 @@ fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> 
         };
         settle(problem, &order, &mut ends);
         evaluated += 1;
-        let priced = mapped.price(&order, &ends)?;
+        let nestings = nestings(problem, &order, &ends);
+        if !seen.is_new(&order, &ends, &nestings) {
+            continue;
+        }
+        let priced = mapped.price(&order, &ends, nestings)?;
         let score = Score { energy: priced.energy, latency: priced.latency().total() };
         if best.as_ref().is_none_or(|(least, _)| options.objective.prefers(&score, least)) {
             best = Some((score, order.clone()));
@@ -96,6 +106,62 @@ fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> 
         (None, rejected) => Err(rejected.expect("a loop list has at least one order")),
     };
     Ok(Found { best, evaluated, pruned })
+}
+
+/// Most signatures remembered, so that long searches stay small.
+const MOST_SIGNATURES: usize = 1 << 16;
+
+/// Signatures of the orders already scored: an order of equal signature costs the same, and a later
+/// equal never wins.
+///
+/// The signature is all that the cost depends on: what each level of each operand holds (the loops
+/// before its end, as a multiset) and the runs at its borders. Invariant: only used where all
+/// spatial factors are whole numbers, so that products do not depend on the order of factors.
+struct Seen {
+    signatures: FxHashSet<SmallVec<[u64; 36]>>,
+    /// Every distinct loop with its digit in the mixed-radix code of a multiset of loops; none where
+    /// codes would overflow or factors are fractional.
+    digits: Option<Vec<(Loop, u64)>>,
+}
+
+impl Seen {
+    fn new(mapped: &Mapped, loops: &[Loop]) -> Self {
+        let mut distinct = loops.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let mut digit = Some(1_u64);
+        let mut digits = Vec::with_capacity(distinct.len());
+        for one in distinct {
+            let count = loops.iter().filter(|other| **other == one).count() as u64;
+            digits.push((one, digit.unwrap_or(0)));
+            digit = digit.and_then(|digit| digit.checked_mul(count + 1));
+        }
+        let usable = digit.is_some() && mapped.is_whole();
+        Self { signatures: FxHashSet::default(), digits: usable.then_some(digits) }
+    }
+
+    /// Whether no order of this signature was scored before.
+    fn is_new(&mut self, order: &[Loop], ends: &Ends, nestings: &[Nesting]) -> bool {
+        let Some(digits) = &self.digits else {
+            return true;
+        };
+        let mut codes: SmallVec<[u64; 24]> = SmallVec::from_slice(&[0]);
+        let mut code = 0;
+        for one in order {
+            code += digits.iter().find(|(other, _)| other == one).map_or(0, |(_, digit)| *digit);
+            codes.push(code);
+        }
+        let mut signature = SmallVec::new();
+        for (ends, nesting) in ends.iter().zip(nestings) {
+            signature.extend(ends.iter().map(|end| codes[*end]));
+            signature.push(nesting.cycles[0]);
+            signature.extend(nesting.top_relevant.iter().chain(&nesting.top_irrelevant).copied());
+        }
+        if self.signatures.len() >= MOST_SIGNATURES {
+            return !self.signatures.contains(&signature);
+        }
+        self.signatures.insert(signature)
+    }
 }
 
 impl Objective {

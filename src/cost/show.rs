@@ -1,1 +1,147 @@
 //! A cost as an architect reads it: latency split, energy by memory, loops with memory boundaries.
+//!
+//! ```text
+//! latency  138048 cycles = 112896 temporal + 0 stall + 25088 onload + 2 offload + 62 drain
+//! energy   66996200 pJ
+//!             I1        I2         O     total
+//! array                                 4624220   6.9 %
+//! rf_128B  ...
+//! unrolled D1: K 32   D2: C 32
+//! loop     O         W        I          (the memory each operand's loop runs in, outermost first)
+//! K 2      sram_2MB  rf_128B  sram_2MB
+//! ```
+
+use super::{Cost, Hierarchy, OperandLoops};
+use crate::units::three_digits;
+use crate::workload::MemoryOperand;
+
+impl Cost {
+    /// A short table of the cost on the hierarchy it was computed for.
+    pub fn show(&self, hierarchy: &Hierarchy) -> String {
+        let mut text = self.latency_line();
+        text.push_str(&aligned(&self.energy_rows(hierarchy)));
+        text.push_str(&self.spatial_line());
+        text.push_str(&aligned(&self.loop_rows(hierarchy)));
+        text
+    }
+
+    /// Energy of one memory and operand.
+    pub fn energy_at(&self, hierarchy: &Hierarchy, memory: usize, operand: MemoryOperand) -> f64 {
+        let description = &hierarchy.memories[memory];
+        (self.accesses.iter())
+            .filter(|access| access.memory == memory && access.operand == operand)
+            .map(|access| {
+                let cost = if access.direction.is_read() {
+                    description.read_cost
+                } else {
+                    description.write_cost
+                };
+                access.words as f64 * cost.0
+            })
+            .sum()
+    }
+
+    fn latency_line(&self) -> String {
+        let parts = [
+            (self.temporal, "temporal"),
+            (self.stall, "stall"),
+            (self.onload, "onload"),
+            (self.offload, "offload"),
+            (self.drain, "drain"),
+        ];
+        let parts: Vec<String> =
+            parts.iter().map(|(cycles, name)| format!("{} {name}", cycles.0)).collect();
+        let used = three_digits(100.0 * self.ideal.0 / self.latency.0);
+        format!("latency  {} = {}\nutilisation {used} %\n", self.latency, parts.join(" + "))
+    }
+
+    fn energy_rows(&self, hierarchy: &Hierarchy) -> Vec<Vec<String>> {
+        let operands = [MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O];
+        let share = |energy: f64| format!("{} %", three_digits(100.0 * energy / self.energy.0));
+        let number = |energy: f64| {
+            if energy == 0.0 { String::new() } else { format!("{energy:.0}") }
+        };
+        let mut rows = vec![["energy", "I1", "I2", "O", "pJ", "share"].map(str::to_owned).to_vec()];
+        let array = self.operation_energy.0 * self.operations as f64;
+        let blank = String::new;
+        rows.push(vec!["array".to_owned(), blank(), blank(), blank(), number(array), share(array)]);
+        for (memory, description) in hierarchy.memories.iter().enumerate() {
+            let by_operand = operands.map(|operand| self.energy_at(hierarchy, memory, operand));
+            let total: f64 = by_operand.iter().sum();
+            let mut row = vec![description.name.clone()];
+            row.extend(by_operand.map(number));
+            row.extend([format!("{total:.0}"), share(total)]);
+            rows.push(row);
+        }
+        rows.push(vec![
+            "total".to_owned(),
+            blank(),
+            blank(),
+            blank(),
+            number(self.energy.0),
+            share(self.energy.0),
+        ]);
+        rows
+    }
+
+    fn spatial_line(&self) -> String {
+        let dims: Vec<String> = (self.spatial.iter())
+            .map(|entry| {
+                let factors: Vec<String> =
+                    entry.unrolled.iter().map(|(dim, factor)| format!("{dim} {factor}")).collect();
+                format!("{}: {}", entry.array_dim, factors.join(", "))
+            })
+            .collect();
+        format!(
+            "unrolled {}\n",
+            if dims.is_empty() { "nothing".to_owned() } else { dims.join("   ") }
+        )
+    }
+
+    /// Per loop, outermost first, the memory in which it runs for each operand.
+    fn loop_rows(&self, hierarchy: &Hierarchy) -> Vec<Vec<String>> {
+        let mut header = vec!["loop".to_owned()];
+        header.extend(self.temporal_mapping.iter().map(|operand| operand.operand.clone()));
+        let mut rows: Vec<Vec<String>> = (self.temporal_mapping.first().into_iter())
+            .flat_map(|operand| operand.levels.iter().flatten())
+            .map(|(dim, factor)| vec![format!("{dim} {factor}")])
+            .collect();
+        for operand in &self.temporal_mapping {
+            for (row, memory) in rows.iter_mut().zip(homes(operand, hierarchy)) {
+                row.push(memory);
+            }
+        }
+        rows.push(header);
+        rows.reverse();
+        rows
+    }
+}
+
+/// The memory of every loop of an operand, innermost first.
+fn homes(operand: &OperandLoops, hierarchy: &Hierarchy) -> Vec<String> {
+    let holding =
+        hierarchy.memories.iter().filter(|memory| memory.operands.contains(&operand.memory));
+    (holding.zip(&operand.levels))
+        .flat_map(|(memory, loops)| std::iter::repeat_n(memory.name.clone(), loops.len()))
+        .collect()
+}
+
+/// Rows with aligned columns: the first to the left, the others to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let cell =
+                if column == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
+            line.push_str(&cell);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

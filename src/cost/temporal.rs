@@ -13,6 +13,7 @@
 
 use super::problem::Problem;
 use super::unroll::Unrolling;
+use crate::workload::Dim;
 
 /// A temporal loop: dimension and number of iterations.
 pub(super) type Loop = (usize, u64);
@@ -32,7 +33,8 @@ pub(super) fn temporal_sizes(problem: &Problem, fractional: &Unrolling) -> Vec<L
 /// Prime loops merged to at most `limit` (raised to the number of dimensions), grouped by dimension
 /// in the order of the nest, ascending factors. Never empty.
 pub(super) fn loops(sizes: &[Loop], limit: usize) -> Vec<Loop> {
-    let mut groups: Vec<(usize, Vec<u64>)> = sizes.iter().map(|(dim, size)| (*dim, primes(*size))).collect();
+    let mut groups: Vec<(usize, Vec<u64>)> =
+        sizes.iter().map(|(dim, size)| (*dim, primes(*size))).collect();
     let limit = limit.max(groups.len());
     while groups.iter().map(|(_, factors)| factors.len()).sum::<usize>() > limit {
         let most = groups.iter().map(|(_, factors)| factors.len()).max().unwrap_or(0);
@@ -40,8 +42,9 @@ pub(super) fn loops(sizes: &[Loop], limit: usize) -> Vec<Loop> {
             merge_smallest(factors);
         }
     }
-    let loops: Vec<Loop> =
-        (groups.iter()).flat_map(|(dim, factors)| factors.iter().map(|factor| (*dim, *factor))).collect();
+    let loops: Vec<Loop> = (groups.iter())
+        .flat_map(|(dim, factors)| factors.iter().map(|factor| (*dim, *factor)))
+        .collect();
     if loops.is_empty() { vec![(0, 1)] } else { loops }
 }
 
@@ -90,10 +93,10 @@ pub(super) struct Orders {
 const END: usize = usize::MAX;
 
 impl Orders {
-    /// All orders of `loops`; dimensions compare by name.
-    pub fn new(problem: &Problem, loops: &[Loop]) -> Self {
+    /// All orders of `loops`, whose dimensions are positions in `dims` and compare by name.
+    pub fn new(dims: &[(Dim, u64)], loops: &[Loop]) -> Self {
         let mut elements = loops.to_vec();
-        let key = |element: &Loop| (&problem.nest.dims[element.0].0, element.1);
+        let key = |element: &Loop| (&dims[element.0].0, element.1);
         elements.sort_by(|a, b| key(b).cmp(&key(a)));
         let count = elements.len();
         let mut rank = vec![count; count];
@@ -147,5 +150,62 @@ impl Orders {
         self.after_prefix = self.next[self.prefix_end];
         self.head = moved;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_are_primes() {
+        assert_eq!(primes(56), [2, 2, 2, 7]);
+        assert_eq!(primes(1), [0_u64; 0]);
+        assert_eq!(primes(97), [97]);
+    }
+
+    #[test]
+    fn the_longest_list_merges_its_smallest_factors() {
+        // 56 = 2*2*2*7 and 9 = 3*3, limit 4: 2*2 -> 4, then 2*4 -> 8 (three loops, still most).
+        assert_eq!(loops(&[(0, 56), (1, 9)], 4), [(0, 7), (0, 8), (1, 3), (1, 3)]);
+        // On ties the first dimension merges.
+        assert_eq!(loops(&[(0, 9), (1, 4)], 3), [(0, 9), (1, 2), (1, 2)]);
+        // The limit never goes below the number of dimensions.
+        assert_eq!(loops(&[(0, 4), (1, 4), (2, 4)], 1), [(0, 4), (1, 4), (2, 4)]);
+        // A nest without temporal loops has one of a single iteration.
+        assert_eq!(loops(&[], 6), [(0, 1)]);
+    }
+
+    fn orders(loops: &[Loop]) -> Vec<String> {
+        let dims: Vec<(Dim, u64)> =
+            ["A", "B", "C"].iter().map(|name| (Dim::new(name), 1)).collect();
+        let mut orders = Orders::new(&dims, loops);
+        let mut order = Vec::new();
+        let mut all = Vec::new();
+        while orders.next_into(&mut order) {
+            all.push(
+                order.iter().map(|(dim, factor)| format!("{}{factor}", dims[*dim].0)).collect(),
+            );
+        }
+        all
+    }
+
+    #[test]
+    fn every_order_is_a_prefix_shift_of_the_one_before() {
+        assert_eq!(
+            orders(&[(0, 2), (1, 2), (2, 2)]),
+            ["C2B2A2", "A2C2B2", "C2A2B2", "B2C2A2", "A2B2C2", "B2A2C2"]
+        );
+        assert_eq!(orders(&[(0, 2), (0, 2), (0, 3)]), ["A3A2A2", "A2A3A2", "A2A2A3"]);
+        assert_eq!(orders(&[(1, 7)]), ["B7"]);
+    }
+
+    #[test]
+    fn orders_are_distinct_and_complete() {
+        let mut all = orders(&[(0, 2), (0, 2), (1, 3), (1, 3), (2, 5), (2, 7)]);
+        assert_eq!(all.len(), 720 / 4);
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 720 / 4);
     }
 }

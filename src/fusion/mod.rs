@@ -6,6 +6,8 @@
 
 
 
+pub mod stacks;
+
 use crate::ids::LayerId;
 use crate::workload::{Dim, Layer};
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,11 @@
 
 pub mod yaml;
 
+mod show;
+mod write;
+
+pub use write::write;
+
 use crate::accelerator::ArrayMapping;
 use crate::workload::{Dim, Layer, MemoryOperand};
 use serde::{Deserialize, Serialize};

@@ -113,9 +113,9 @@ pub fn place(
             let node = match known.get(&(layer, class, core)) {
                 Some(node) => *node,
                 None => {
-                    let class = graph.class_of[cn.index()];
-                    let node = place_node(workload, accelerator, graph, layer, class, core)?;
-                    placement.nodes.push(node);
+                    let shape = &graph.classes[class.index()];
+                    let operands = place_operands(workload, accelerator, layer, shape, core)?;
+                    placement.nodes.push(PlacedNode { layer, class, core, operands });
                     let node = (placement.nodes.len() - 1) as u32;
                     known.insert((layer, class, core), node);
                     node
@@ -128,15 +128,14 @@ pub fn place(
     Ok(placement)
 }
 
-fn place_node(
+/// Pools of the operands of one class on one core.
+pub fn place_operands(
     workload: &Workload,
     accelerator: &Accelerator,
-    graph: &CnGraph,
     layer: LayerId,
-    class_id: ClassId,
+    class: &CnClass,
     core: CoreId,
-) -> Result<PlacedNode, PlacementError> {
-    let class = &graph.classes[class_id.index()];
+) -> Result<Vec<OperandPlace>, PlacementError> {
     let mut operands = Vec::with_capacity(class.nest.operands.len());
     for operand in &class.nest.operands {
         let pool = accelerator.top_pool(core, operand.memory);
@@ -152,7 +151,7 @@ fn place_node(
         operands.push(OperandPlace { memory: operand.memory, pool, streamed: false });
     }
     stream_what_does_not_fit(accelerator, class, &mut operands);
-    Ok(PlacedNode { layer, class: class_id, core, operands })
+    Ok(operands)
 }
 
 /// Keeps the operands of each pool from the smallest to the largest while they fit.

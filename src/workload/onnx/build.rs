@@ -5,15 +5,15 @@
 //! output then is the folded operator's. Initialisers and inputs become tensors when they are first
 //! read, so what nobody reads leaves no trace.
 
+use super::loops::{Nest, operand, required};
 use super::node::{Fault, Node, invalid, written};
 use super::precision::{self, Element};
-use super::read::{LiveNodes, label};
+use super::read::LiveNodes;
 use super::{Activations, OnnxError, ReadOptions};
-use super::{constant, elementwise, product, proto, rearrange, window};
+use super::{constant, elementwise, inputs, notes, product, proto, rearrange, window};
 use crate::ids::{LayerId, TensorId};
 use crate::workload::canonical::Unordered;
-use crate::workload::{Axis, Dim, Layer, Layout, LayoutMap, LoopDim, MemoryOperand, Operand};
-use crate::workload::{Origin, Tensor, Term, Workload};
+use crate::workload::{Layer, Layout, LayoutMap, MemoryOperand, Origin, Tensor, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest extent of a tensor, a pad, stride or dilation. Products of two such numbers and a few
@@ -38,16 +38,6 @@ pub(super) struct Builder<'a> {
     options: &'a ReadOptions,
 }
 
-/// A layer's loop nest while its tensors have no ids yet.
-pub(super) struct Nest {
-    /// Loop dimensions.
-    pub dims: Vec<LoopDim>,
-    /// Index of each output axis.
-    pub output: Vec<Axis>,
-    /// Input operands in the order of the equation.
-    pub inputs: Vec<Operand>,
-}
-
 /// Builds the workload, in the order of the file.
 pub(super) fn build(
     name: &str,
@@ -55,7 +45,7 @@ pub(super) fn build(
     live: &LiveNodes,
     options: &ReadOptions,
 ) -> Result<Unordered, OnnxError> {
-    check_dims(graph, options)?;
+    inputs::check_dims(graph, options)?;
     let mut builder = Builder::new(name, graph, live, options);
     for index in &live.order {
         let node = Node(&graph.node[*index]);
@@ -71,8 +61,10 @@ pub(super) fn build(
             builder.workload.outputs.push(id);
         }
     }
-    builder.note_dead(graph, &live.dead);
-    builder.note_shapes(graph);
+    builder.workload.notes.extend(notes::dead_nodes(graph, &live.dead));
+    let known = |name: &str| builder.names.get(name).map(|id| builder.shape(*id));
+    let contradictions = notes::contradictions(graph, known);
+    builder.workload.notes.extend(contradictions);
     builder.finish()
 }
 
@@ -127,12 +119,10 @@ impl<'a> Builder<'a> {
         }
         match operator {
             _ if is_alias(operator) => self.alias(node, required(inputs, 0)?),
-            "Constant" | "ConstantOfShape" | "Shape" | "Size" | "Range" => {
-                constant::add(self, node, inputs)
-            }
+            "Constant" | "ConstantOfShape" | "Shape" | "Size" | "Range" => constant::add(self, node, inputs),
             "Conv" => window::convolution(self, node, inputs),
-            "MaxPool" | "AveragePool" | "LpPool" | "GlobalMaxPool" | "GlobalAveragePool"
-            | "GlobalLpPool" | "LRN" => window::pooling(self, node, inputs),
+            "MaxPool" | "AveragePool" | "LpPool" | "GlobalMaxPool" | "GlobalAveragePool" | "GlobalLpPool"
+            | "LRN" => window::pooling(self, node, inputs),
             "Gemm" => product::gemm(self, node, inputs),
             "MatMul" => product::matmul(self, node, inputs),
             _ if elementwise::handles(operator) => elementwise::add(self, node, inputs),
@@ -261,9 +251,19 @@ impl<'a> Builder<'a> {
         // Names identify layers in reports; a tensor's name is unique where a node's is not.
         let taken = self.layer_names.contains(node.name());
         let name = if taken { output } else { node.name() }.to_owned();
+        let name = self.unused_name(name);
         let id = self.add_named_layer(name, node.operator(), output.to_owned(), (shape, element), nest)?;
         self.names.insert(output, id);
         Ok(id)
+    }
+
+    /// The name, with a number behind it if a layer has it already.
+    pub fn unused_name(&self, name: String) -> String {
+        let mut numbered = (2..).map(|number| format!("{name}#{number}"));
+        match self.layer_names.contains(&name) {
+            true => numbered.find(|name| !self.layer_names.contains(name)).unwrap_or_default(),
+            false => name,
+        }
     }
 
     /// Adds a layer that is one step of a node and makes a tensor between its steps.
@@ -292,10 +292,9 @@ impl<'a> Builder<'a> {
 
     /// Folds a node into the layer that makes `input`, if nobody else reads that tensor.
     pub fn fold(&mut self, node: Node<'a>, input: TensorId, element: Element) -> bool {
-        let (Some(read), Some(output)) = (
-            node.0.input.iter().find(|name| self.names.get(name.as_str()) == Some(&input)),
-            node.output(0),
-        ) else {
+        let (Some(read), Some(output)) =
+            (node.0.input.iter().find(|name| self.names.get(name.as_str()) == Some(&input)), node.output(0))
+        else {
             return false;
         };
         let root = self.aliases.get(read.as_str()).copied().unwrap_or(read);
@@ -319,17 +318,18 @@ impl<'a> Builder<'a> {
             Fault::Invalid(reason) | Fault::Unsupported(reason) => {
                 OnnxError::Tensor { tensor: name.to_owned(), reason }
             }
-            Fault::Operator => OnnxError::MissingTensor { reader: "a node".to_owned(), tensor: name.to_owned() },
+            Fault::Operator => {
+                OnnxError::MissingTensor { reader: "a node".to_owned(), tensor: name.to_owned() }
+            }
         };
         let id = if let Some(tensor) = self.initialisers.get(name).copied() {
             let shape = constant::shape(&tensor.dims).map_err(fault)?;
             let element = Element(tensor.data_type);
-            let id =
-                self.add_tensor(name.to_owned(), shape, element, Origin::Constant).map_err(fault)?;
+            let id = self.add_tensor(name.to_owned(), shape, element, Origin::Constant).map_err(fault)?;
             self.values[id.index()] = constant::integers(tensor);
             id
         } else if let Some(input) = self.inputs.get(name).copied() {
-            let (element, shape) = self.input_type(input)?;
+            let (element, shape) = inputs::input_type(input, self.options)?;
             self.add_tensor(name.to_owned(), shape, element, Origin::Input).map_err(fault)?
         } else {
             // An optional output that its operator does not make here.
@@ -337,27 +337,6 @@ impl<'a> Builder<'a> {
         };
         self.names.insert(name, id);
         Ok(id)
-    }
-
-    fn input_type(&self, input: &proto::ValueInfo) -> Result<(Element, Vec<u64>), OnnxError> {
-        let untyped = |reason: &str| OnnxError::Tensor {
-            tensor: input.name.clone(),
-            reason: reason.to_owned(),
-        };
-        let tensor_type = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
-        let tensor_type = tensor_type.ok_or_else(|| untyped("the input is no dense tensor"))?;
-        let dims = tensor_type.shape.as_ref().ok_or_else(|| untyped("the input has no shape"))?;
-        let mut shape = Vec::new();
-        for (axis, dim) in dims.dim.iter().enumerate() {
-            let extent = match binding(&input.name, axis, dim) {
-                Binding::Fixed(extent) => extent,
-                Binding::Free { bind, label } => *self.options.dims.get(&bind).ok_or(
-                    OnnxError::UnboundDimension { tensor: input.name.clone(), axis, label, bind },
-                )?,
-            };
-            shape.push(extent);
-        }
-        Ok((Element(tensor_type.elem_type), shape))
     }
 
     fn add_tensor(
@@ -368,55 +347,21 @@ impl<'a> Builder<'a> {
         origin: Origin,
     ) -> Result<TensorId, Fault> {
         if origin != Origin::Constant && shape.contains(&0) {
-            return Err(invalid(format!("tensor `{name}` has no elements ({})", written(&shape))));
+            return Err(invalid(format!("the shape {} has no elements", written(&shape))));
         }
         let elements = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent));
         if shape.iter().any(|extent| *extent > LIMIT) || elements.is_none_or(|count| count > 1 << 50) {
-            return Err(invalid(format!("tensor `{name}` is too large ({})", written(&shape))));
+            return Err(invalid(format!("the shape {} is too large", written(&shape))));
         }
         if element.bits().is_none() {
             let number = element.0;
-            return Err(invalid(format!("tensor `{name}` has element type {number}, which is no number")));
+            return Err(invalid(format!("element type {number} is no number")));
         }
         let id = TensorId::from(self.workload.tensors.len());
         self.workload.tensors.push(Tensor { name, shape, element_bits: 0, origin });
         self.elements.push(element);
         self.values.push(None);
         Ok(id)
-    }
-
-    fn note_dead(&mut self, graph: &proto::Graph, dead: &[usize]) {
-        let mut names: Vec<&str> = dead.iter().map(|index| label(&graph.node[*index])).collect();
-        names.sort_unstable();
-        if !names.is_empty() {
-            let count = names.len();
-            let listed = names[..count.min(8)].join(", ");
-            let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
-            self.workload.notes.push(format!("dropped, because no output needs them: {listed}{more}"));
-        }
-    }
-
-    /// Shapes in the file that contradict what inference found.
-    fn note_shapes(&mut self, graph: &proto::Graph) {
-        let mut notes = Vec::new();
-        for info in graph.value_info.iter().chain(&graph.output) {
-            let Some(id) = self.names.get(info.name.as_str()) else { continue };
-            let tensor_type = info.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
-            let Some(dims) = tensor_type.and_then(|of| of.shape.as_ref()) else { continue };
-            let shape = self.shape(*id);
-            let fits = dims.dim.len() == shape.len()
-                && dims.dim.iter().zip(shape).all(|(dim, extent)| match dim.value {
-                    Some(proto::Extent::Value(value)) => value <= 0 || value as u64 == *extent,
-                    _ => true,
-                });
-            if !fits {
-                let file: Vec<String> = dims.dim.iter().map(written_dimension).collect();
-                let (file, shape) = (file.join("x"), written(shape));
-                notes.push(format!("tensor `{}` is {shape}, though the file says {file}", info.name));
-            }
-        }
-        notes.sort();
-        self.workload.notes.extend(notes);
     }
 
     fn finish(mut self) -> Result<Unordered, OnnxError> {
@@ -434,87 +379,4 @@ impl<'a> Builder<'a> {
 /// Nodes whose output is their input. `DequantizeLinear` is one because its input is what is stored.
 fn is_alias(operator: &str) -> bool {
     matches!(operator, "Identity" | "Dropout" | "DequantizeLinear")
-}
-
-enum Binding {
-    Fixed(u64),
-    Free { bind: String, label: Option<String> },
-}
-
-/// A dimension's extent, or the name by which the user binds it: its own, else `tensor.axis`.
-fn binding(tensor: &str, axis: usize, dim: &proto::Dimension) -> Binding {
-    match &dim.value {
-        Some(proto::Extent::Value(value)) if *value > 0 => Binding::Fixed(*value as u64),
-        Some(proto::Extent::Param(name)) if !name.is_empty() => {
-            Binding::Free { bind: name.clone(), label: Some(name.clone()) }
-        }
-        _ => Binding::Free { bind: format!("{tensor}.{axis}"), label: None },
-    }
-}
-
-/// Refuses a `--dim` that binds nothing: a misspelt name would silently change nothing.
-fn check_dims(graph: &proto::Graph, options: &ReadOptions) -> Result<(), OnnxError> {
-    let mut known = BTreeSet::new();
-    for input in &graph.input {
-        let tensor_type = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
-        let dims = tensor_type.and_then(|of| of.shape.as_ref());
-        for (axis, dim) in dims.iter().flat_map(|shape| shape.dim.iter().enumerate()) {
-            if let Binding::Free { bind, .. } = binding(&input.name, axis, dim) {
-                known.insert(bind);
-            }
-        }
-    }
-    match options.dims.keys().find(|name| !known.contains(*name)) {
-        None => Ok(()),
-        Some(name) => {
-            let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Err(OnnxError::UnknownDimension { name: name.clone(), known })
-        }
-    }
-}
-
-fn written_dimension(dim: &proto::Dimension) -> String {
-    match &dim.value {
-        Some(proto::Extent::Value(value)) => value.to_string(),
-        Some(proto::Extent::Param(name)) => name.clone(),
-        None => "?".to_owned(),
-    }
-}
-
-/// An input that the operator cannot do without.
-pub(super) fn required(inputs: &[Option<TensorId>], index: usize) -> Result<TensorId, Fault> {
-    inputs.get(index).copied().flatten().ok_or_else(|| invalid(format!("input {index} is missing")))
-}
-
-/// An input that may be left out.
-pub(super) fn optional(inputs: &[Option<TensorId>], index: usize) -> Option<TensorId> {
-    inputs.get(index).copied().flatten()
-}
-
-/// A loop dimension.
-pub(super) fn loop_dim(name: &str, size: u64) -> LoopDim {
-    LoopDim { dim: Dim::new(name), size }
-}
-
-/// An operand whose bits are given later.
-pub(super) fn operand(
-    name: &str,
-    memory: MemoryOperand,
-    tensor: Option<TensorId>,
-    axes: Vec<Axis>,
-    constant: bool,
-) -> Operand {
-    Operand { name: name.to_owned(), memory, tensor, axes, bits: 0, partial_bits: 0, constant }
-}
-
-/// The index along an axis is a sum of `coefficient * dim`; no term: the axis is read at 0.
-pub(super) fn digits(terms: &[(usize, u64)]) -> Axis {
-    let terms = terms.iter().map(|(dim, coefficient)| Term { dim: *dim, coefficient: *coefficient });
-    Axis { terms: terms.collect(), offset: 0, sliding: false }
-}
-
-/// The index along an axis is one loop dimension.
-pub(super) fn along(dim: usize) -> Axis {
-    digits(&[(dim, 1)])
 }

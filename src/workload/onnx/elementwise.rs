@@ -6,8 +6,9 @@
 //! axis along which an operand is broadcast has no terms. Softmax and layer normalisation are
 //! exactly the reductions and element-wise layers they consist of, so that their dependencies are too.
 
-use super::build::{Builder, Nest, along, digits, loop_dim, operand, optional, required};
+use super::build::Builder;
 use super::constant;
+use super::loops::{Nest, along, digits, loop_dim, operand, optional, required};
 use super::node::{Fault, Node, axis, invalid, unsupported};
 use super::precision::Element;
 use super::product::broadcast;
@@ -15,18 +16,57 @@ use crate::ids::TensorId;
 use crate::workload::{Axis, LoopDim, MemoryOperand, Operand};
 
 const ACTIVATIONS: &[&str] = &[
-    "Celu", "Clip", "Elu", "Erf", "Exp", "FastGelu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log",
-    "Mish", "PRelu", "QuickGelu", "Relu", "Relu6", "Selu", "Sigmoid", "Silu", "Softplus", "Softsign", "Swish",
-    "Tanh", "ThresholdedRelu",
+    "Celu",
+    "Clip",
+    "Elu",
+    "Erf",
+    "Exp",
+    "FastGelu",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Log",
+    "Mish",
+    "PRelu",
+    "QuickGelu",
+    "Relu",
+    "Relu6",
+    "Selu",
+    "Sigmoid",
+    "Silu",
+    "Softplus",
+    "Softsign",
+    "Swish",
+    "Tanh",
+    "ThresholdedRelu",
 ];
 const UNARY: &[&str] = &[
-    "Abs", "BatchNormalization", "Cast", "Ceil", "Cos", "Floor", "Neg", "QuantizeLinear", "Reciprocal", "Round",
-    "Sign", "Sin", "Sqrt",
+    "Abs",
+    "BatchNormalization",
+    "Cast",
+    "Ceil",
+    "Cos",
+    "Floor",
+    "Neg",
+    "QuantizeLinear",
+    "Reciprocal",
+    "Round",
+    "Sign",
+    "Sin",
+    "Sqrt",
 ];
 const BINARY: &[&str] = &["Add", "Div", "Max", "Mean", "Min", "Mul", "Pow", "Sub", "Sum"];
 const REDUCTIONS: &[&str] =
     &["ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "ReduceSumSquare"];
-const COMPOSED: &[&str] = &["LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"];
+const COMPOSED: &[&str] = &[
+    "InstanceNormalization",
+    "LayerNormalization",
+    "LogSoftmax",
+    "LpNormalization",
+    "RMSNormalization",
+    "Softmax",
+];
 
 /// Whether the operator is an activation function; these are accepted from any domain.
 pub(super) fn is_activation(operator: &str) -> bool {
@@ -53,7 +93,7 @@ pub(super) fn add<'a>(
         },
         name if REDUCTIONS.contains(&name) => reduction(builder, node, inputs),
         "Softmax" | "LogSoftmax" => softmax(builder, node, inputs),
-        "LayerNormalization" | "RMSNormalization" => normalisation(builder, node, inputs),
+        name if COMPOSED.contains(&name) => normalisation(builder, node, inputs),
         _ => unary(builder, node, inputs),
     }
 }
@@ -193,11 +233,8 @@ fn reduce(builder: &Builder<'_>, input: TensorId, reduced: &[bool], keeps: bool)
     (Nest { dims, output, inputs }, result)
 }
 
-/// `max`, `exp(x - max)`, `sum`, `div`.
+/// `max`, `exp(x - max)`, `sum`, `div`; the logarithm: `max`, `x - max`, `log sum exp`, `sub`.
 fn softmax<'a>(builder: &mut Builder<'a>, node: Node<'a>, inputs: &[Option<TensorId>]) -> Result<(), Fault> {
-    if node.operator() == "LogSoftmax" {
-        return Err(Fault::Operator);
-    }
     let input = required(inputs, 0)?;
     let rank = builder.shape(input).len();
     // Up to opset 12 the tensor counts as a matrix whose columns start at `axis`, by default 1.
@@ -207,12 +244,17 @@ fn softmax<'a>(builder: &mut Builder<'a>, node: Node<'a>, inputs: &[Option<Tenso
         (0..rank).map(|position| if matrix { position >= first } else { position == first }).collect();
     let mut steps = Steps { builder, node, reduced };
     let largest = steps.reduce("ReduceMax", input)?;
+    if node.operator() == "LogSoftmax" {
+        let centred = steps.combine("Sub", largest, input)?;
+        let sum = steps.reduce("ReduceLogSumExp", centred)?;
+        return steps.last("Sub", sum, centred);
+    }
     let powers = steps.combine("Exp", largest, input)?;
     let sum = steps.reduce("ReduceSum", powers)?;
     steps.last("Div", sum, powers)
 }
 
-/// `mean`, `x - mean`, mean of squares, `div`; scale and shift fold. RMS: without the mean.
+/// `mean`, `x - mean`, mean of squares, `div`; scale and shift fold. RMS and Lp: without the mean.
 fn normalisation<'a>(
     builder: &mut Builder<'a>,
     node: Node<'a>,
@@ -230,16 +272,24 @@ fn normalisation<'a>(
     }
     let rank = builder.shape(input).len();
     let first = axis(node.int("axis").unwrap_or(-1), rank)?;
-    let reduced = (0..rank).map(|position| position >= first).collect();
+    let reduced = (0..rank).map(|position| match node.operator() {
+        "InstanceNormalization" => position >= 2,
+        "LpNormalization" => position == first,
+        _ => position >= first,
+    });
+    let reduced = reduced.collect();
     let mut steps = Steps { builder, node, reduced };
-    let centred = if node.operator() == "LayerNormalization" {
-        let mean = steps.reduce("ReduceMean", input)?;
-        steps.combine("Sub", mean, input)?
-    } else {
-        input
+    let (norm, data) = match node.operator() {
+        "LpNormalization" if node.int("p") == Some(1) => ("ReduceL1", input),
+        "LpNormalization" => ("ReduceL2", input),
+        "RMSNormalization" => ("ReduceSumSquare", input),
+        _ => {
+            let mean = steps.reduce("ReduceMean", input)?;
+            ("ReduceSumSquare", steps.combine("Sub", mean, input)?)
+        }
     };
-    let squares = steps.reduce("ReduceSumSquare", centred)?;
-    steps.last("Div", squares, centred)
+    let size = steps.reduce(norm, data)?;
+    steps.last("Div", size, data)
 }
 
 /// The layers of which a composed operator consists.
@@ -276,9 +326,16 @@ impl Steps<'_, '_> {
         (Nest { dims: plain_dims(&shape), output: identity(&shape), inputs }, shape)
     }
 
-    fn step(&mut self, operator: &str, data: TensorId, shape: Vec<u64>, nest: Nest) -> Result<TensorId, Fault> {
+    fn step(
+        &mut self,
+        operator: &str,
+        data: TensorId,
+        shape: Vec<u64>,
+        nest: Nest,
+    ) -> Result<TensorId, Fault> {
         let name = format!("{}/{operator}", self.node.name());
         let element = self.builder.element(data);
+        let name = self.builder.unused_name(name);
         self.builder.add_named_layer(name.clone(), operator, name, (shape, element), nest)
     }
 }

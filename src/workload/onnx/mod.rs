@@ -12,13 +12,19 @@
 mod build;
 mod constant;
 mod elementwise;
+mod inputs;
+mod loops;
 mod node;
+mod notes;
 mod precision;
 mod product;
 mod proto;
 mod read;
 mod rearrange;
 mod window;
+
+#[cfg(test)]
+mod tests;
 
 pub use precision::Precision;
 
@@ -175,8 +181,7 @@ pub enum OnnxError {
 /// # Errors
 /// The file cannot be read, is no ONNX model, or holds what [`parse`] refuses.
 pub fn load(path: &Path, options: &ReadOptions) -> Result<Workload, OnnxError> {
-    let bytes =
-        std::fs::read(path).map_err(|source| OnnxError::Open { path: path.to_owned(), source })?;
+    let bytes = std::fs::read(path).map_err(|source| OnnxError::Open { path: path.to_owned(), source })?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     from_bytes(&name, Bytes::from(bytes), options)
 }

@@ -5,7 +5,8 @@
 //! exchanges the axes of a tensor. If the left factor alone is constant, it is the weights: K then
 //! counts its rows.
 
-use super::build::{Builder, Nest, along, digits, loop_dim, operand, optional, required};
+use super::build::Builder;
+use super::loops::{Nest, along, digits, loop_dim, operand, optional, required};
 use super::node::{Fault, Node, invalid, unsupported, written};
 use super::window::keep_bias;
 use crate::ids::TensorId;
@@ -102,7 +103,13 @@ fn product<'a>(
     output.extend(right.outer.map(|_| along(columns)));
     let (data, weight) = if swapped { (right, left) } else { (left, right) };
     let inputs = vec![
-        operand("I", MemoryOperand::I1, Some(data.tensor), data.axes(&batch, D), builder.is_constant(data.tensor)),
+        operand(
+            "I",
+            MemoryOperand::I1,
+            Some(data.tensor),
+            data.axes(&batch, D),
+            builder.is_constant(data.tensor),
+        ),
         operand(
             "W",
             MemoryOperand::I2,

@@ -1,14 +1,26 @@
 //! Layout operators: nodes that move elements and compute nothing.
 
-use super::build::{Builder, optional, required};
+use super::build::{Builder, LIMIT};
+use super::loops::{optional, required};
 use super::node::{Fault, Node, axis, invalid, unsupported, written};
 use super::product::broadcast;
 use crate::ids::TensorId;
 use crate::workload::LayoutMap;
 
 const OPERATORS: &[&str] = &[
-    "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Pad", "Reshape", "Slice", "SpaceToDepth", "Split",
-    "Squeeze", "Transpose", "Unsqueeze",
+    "Concat",
+    "DepthToSpace",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "Pad",
+    "Reshape",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
 ];
 
 /// Whether [`add`] knows the operator.
@@ -276,21 +288,18 @@ fn sliced(extent: u64, from: i64, to: i64, step: i64) -> Result<(u64, u64), Faul
     let extent = i128::from(extent);
     let at = |index: i64| i128::from(index) + if index < 0 { extent } else { 0 };
     let step = i128::from(step);
-    let (from, to, distance) = match step {
+    let (from, distance) = match step {
         0 => return Err(invalid("a step is 0")),
         1.. => {
             let (from, to) = (at(from).clamp(0, extent), at(to).clamp(0, extent));
-            (from, to, to - from)
+            (from, to - from)
         }
         _ => {
             let (from, to) = (at(from).clamp(0, extent - 1), at(to).clamp(-1, extent - 1));
-            (from, to, from - to)
+            (from, from - to)
         }
     };
-    if distance <= 0 {
-        return Err(unsupported(format!("a slice {from}..{to} without elements")));
-    }
-    let count = (distance as u128).div_ceil(step.unsigned_abs());
+    let count = (distance.max(0) as u128).div_ceil(step.unsigned_abs());
     Ok((from as u64, count as u64))
 }
 
@@ -315,13 +324,13 @@ fn pad(
         }
         None => (0..shape.len()).collect(),
     };
-    if pads.len() != 2 * axes.len() {
+    let limit = LIMIT as i64;
+    if pads.len() != 2 * axes.len() || pads.iter().any(|pad| !(-limit..=limit).contains(pad)) {
         return Err(invalid(format!("pads {pads:?} of {}", written(shape))));
     }
     let (mut before, mut result) = (vec![0; shape.len()], shape.to_vec());
     for (index, at) in axes.iter().enumerate() {
-        let added = pads[index].checked_add(pads[index + axes.len()]);
-        let extent = added.and_then(|added| result[*at].checked_add_signed(added));
+        let extent = result[*at].checked_add_signed(pads[index] + pads[index + axes.len()]);
         result[*at] = extent.ok_or_else(|| invalid(format!("pads {pads:?} of {}", written(shape))))?;
         before[*at] = pads[index];
     }
@@ -340,7 +349,8 @@ fn gather<'a>(
     let picked = builder.needed_values(indices)?.to_vec();
     let output = node.output(0).ok_or_else(|| invalid("it has no output"))?;
     let extent = shape[axis] as i64;
-    let picked: Vec<i64> = picked.iter().map(|index| if *index < 0 { index + extent } else { *index }).collect();
+    let picked: Vec<i64> =
+        picked.iter().map(|index| if *index < 0 { index + extent } else { *index }).collect();
     if picked.iter().any(|index| !(0..extent).contains(index)) {
         return Err(invalid(format!("index {picked:?} of {}", written(&shape))));
     }

@@ -6,7 +6,8 @@
 //! and C, with a window of no data as W. A tensor's axis 2 is y and its axis 3 is x; with a single
 //! spatial axis it is x.
 
-use super::build::{Builder, LIMIT, Nest, along, digits, loop_dim, operand, optional, required};
+use super::build::{Builder, LIMIT};
+use super::loops::{Nest, along, digits, loop_dim, operand, optional, required};
 use super::node::{Fault, Node, invalid, unsupported, written};
 use crate::ids::TensorId;
 use crate::workload::{Axis, LoopDim, MemoryOperand, Term};
@@ -84,8 +85,8 @@ pub(super) fn keep_bias(
         return Err(unsupported("the bias is computed at run time"));
     }
     let shape = builder.shape(bias);
-    if shape.iter().any(|extent| *extent != 1 && *extent != outputs) {
-        return Err(invalid(format!("a bias {} for {outputs} outputs", written(shape))));
+    if !matches!(*shape, [] | [1] | [1, 1]) && !matches!(*shape, [own] | [1, own] if own == outputs) {
+        return Err(unsupported(format!("a bias {} for {outputs} outputs", written(shape))));
     }
     builder.keep_folded(bias);
     Ok(())
