@@ -4,8 +4,8 @@
 //! top memories streams one more operand, from the largest down, until one fits (Stream MODEL.md
 //! section 2: the spatially unrolled slice of a streamed operand needs room too).
 
-use crate::accelerator::{Accelerator, CoreKind};
 use crate::accelerator::route::Routes;
+use crate::accelerator::{Accelerator, CoreKind, Memory};
 use crate::cn::{CnClass, CnGraph};
 use crate::cost::{
     Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SpatialConstraint, search,
@@ -119,7 +119,7 @@ impl Costing<'_> {
         table: &CostTable,
     ) -> Arc<Result<Cost, CostError>> {
         let kind = self.accelerator.kind(node.core);
-        let dram = self.routes.nearest_dram(node.core).map(|pool| self.accelerator.memory(pool));
+        let dram = self.dram(node);
         let ports = dram.iter().flat_map(|dram| &dram.ports);
         let bandwidth = ports.map(|port| port.bandwidth_max).max().unwrap_or_default();
         let streamed = node.streamed();
@@ -131,9 +131,18 @@ impl Costing<'_> {
             options: self.options.clone(),
         };
         table.get(&key, || {
-            let hierarchy = Hierarchy::of(kind, &streamed, dram);
+            let hierarchy = self.hierarchy(node);
             search(&class.nest, &hierarchy, &kind.name, &key.spatial, self.options)
         })
+    }
+
+    fn dram(&self, node: &PlacedNode) -> Option<&Memory> {
+        self.routes.nearest_dram(node.core).map(|pool| self.accelerator.memory(pool))
+    }
+
+    /// The memories a node sees: its core's, and DRAM for what it streams.
+    pub fn hierarchy(&self, node: &PlacedNode) -> Hierarchy {
+        Hierarchy::of(self.accelerator.kind(node.core), &node.streamed(), self.dram(node))
     }
 
     /// The mapping's spatial unrolling for a layer, else the core's own dataflow; array dimensions

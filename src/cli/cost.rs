@@ -65,12 +65,13 @@ pub(super) fn cost(args: &CostArgs, format: Format) -> Result<(), Failure> {
     }
     let costed = costs(&problem)?;
     if let Some(name) = &args.explain {
-        for (layer, core, cost) in costed.iter().filter(|(layer, ..)| problem.workload.layer(*layer).name == *name) {
-            println!("{} on core {}:\n{}", problem.workload.layer(*layer).name, core_name(&problem, *core), cost.cost);
+        for (node, cost) in costed.iter().filter(|(node, _)| problem.workload.layer(node.layer).name == *name) {
+            let hierarchy = problem.costing().hierarchy(node);
+            println!("{name} on core {}:\n{}", core_name(&problem, node.core), cost.cost.show(&hierarchy));
         }
         return Ok(());
     }
-    let rows: Vec<Row> = costed.iter().map(|(layer, core, cost)| row(&problem, *layer, *core, cost)).collect();
+    let rows: Vec<Row> = costed.iter().map(|(node, cost)| row(&problem, node, cost)).collect();
     match format {
         Format::Json => println!("{}", serde_json::to_string_pretty(&rows).expect("plain data serialises")),
         Format::Table => print_table(&rows),
@@ -79,7 +80,7 @@ pub(super) fn cost(args: &CostArgs, format: Format) -> Result<(), Failure> {
 }
 
 /// Every layer as a whole on one core of each kind that may run it.
-fn costs(problem: &Problem) -> Result<Vec<(LayerId, CoreId, NodeCost)>, Failure> {
+fn costs(problem: &Problem) -> Result<Vec<(PlacedNode, NodeCost)>, Failure> {
     let table = CostTable::new();
     let mut jobs: Vec<(LayerId, CoreId)> = Vec::new();
     for layer in problem.workload.layer_ids() {
@@ -92,15 +93,14 @@ fn costs(problem: &Problem) -> Result<Vec<(LayerId, CoreId, NodeCost)>, Failure>
             }
         }
     }
-    let costed: Vec<Result<(LayerId, CoreId, NodeCost), Failure>> = (jobs.into_par_iter())
+    let costed: Vec<Result<(PlacedNode, NodeCost), Failure>> = (jobs.into_par_iter())
         .map(|(layer, core)| {
             let description = problem.workload.layer(layer);
             let whole: Vec<Range<u64>> = description.dims.iter().map(|dim| 0..dim.size).collect();
             let class = class_of_box(&problem.workload, description, &whole);
             let operands = place_operands(&problem.workload, &problem.accelerator, layer, &class, core)?;
             let node = PlacedNode { layer, class: ClassId(0), core, operands };
-            let (_, cost) = problem.costing().node(&class, node, &table)?;
-            Ok((layer, core, cost))
+            Ok(problem.costing().node(&class, node, &table)?)
         })
         .collect();
     costed.into_iter().collect()
@@ -110,7 +110,7 @@ fn core_name(problem: &Problem, core: CoreId) -> String {
     problem.accelerator.kind(core).name.clone()
 }
 
-fn row(problem: &Problem, layer: LayerId, core: CoreId, cost: &NodeCost) -> Row {
+fn row(problem: &Problem, node: &PlacedNode, cost: &NodeCost) -> Row {
     let cost = &cost.cost;
     let spatial: Vec<String> = (cost.spatial.iter())
         .map(|mapping| {
@@ -128,8 +128,8 @@ fn row(problem: &Problem, layer: LayerId, core: CoreId, cost: &NodeCost) -> Row 
         })
         .collect();
     Row {
-        layer: problem.workload.layer(layer).name.clone(),
-        core: core_name(problem, core),
+        layer: problem.workload.layer(node.layer).name.clone(),
+        core: core_name(problem, node.core),
         energy_pj: cost.energy.0,
         latency_cycles: cost.latency.0,
         ideal_cycles: cost.ideal.0,

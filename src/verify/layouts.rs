@@ -21,7 +21,9 @@ pub(super) fn touched(
     tensor: TensorId,
     region: &[Vec<u64>],
 ) -> Vec<(FragmentId, u64)> {
-    let elements = region.iter().fold(1u64, |count, indices| count.saturating_mul(indices.len() as u64));
+    let elements = region.iter().fold(1u64, |count, indices| {
+        count.saturating_mul(indices.len() as u64)
+    });
     match elements <= CAP {
         true => one_by_one(workload, partition, tensor, region),
         false => by_boxes(workload, partition, tensor, region),
@@ -37,7 +39,11 @@ fn one_by_one(
     let mut elements: Vec<(TensorId, u64, FragmentId)> = Vec::new();
     let mut at = vec![0; region.len()];
     loop {
-        let index = at.iter().zip(region).map(|(at, indices)| indices[*at]).collect();
+        let index = at
+            .iter()
+            .zip(region)
+            .map(|(at, indices)| indices[*at])
+            .collect();
         if let Some((tensor, index)) = source(workload, tensor, index) {
             let number = row_major(&index, &workload.tensor(tensor).shape);
             if partition.has_fragments(tensor) {
@@ -45,7 +51,12 @@ fn one_by_one(
             }
         }
         // The next index of the product, the last axis fastest.
-        let Some(axis) = (0..at.len()).rev().find(|axis| at[*axis] + 1 < region[*axis].len()) else { break };
+        let Some(axis) = (0..at.len())
+            .rev()
+            .find(|axis| at[*axis] + 1 < region[*axis].len())
+        else {
+            break;
+        };
         at[axis] += 1;
         at[axis + 1..].fill(0);
     }
@@ -64,7 +75,10 @@ fn by_boxes(
     tensor: TensorId,
     region: &[Vec<u64>],
 ) -> Vec<(FragmentId, u64)> {
-    let sets: Vec<AxisSet> = region.iter().map(|indices| AxisSet::from_sorted(indices)).collect();
+    let sets: Vec<AxisSet> = region
+        .iter()
+        .map(|indices| AxisSet::from_sorted(indices))
+        .collect();
     let mut counts: BTreeMap<FragmentId, u64> = BTreeMap::new();
     for piece in layout::resolve(workload, tensor, &sets) {
         if !partition.has_fragments(piece.tensor) {
@@ -82,7 +96,11 @@ fn by_boxes(
 }
 
 /// Follows one element to the tensor that holds it; none for padding.
-fn source(workload: &Workload, mut tensor: TensorId, mut index: Vec<u64>) -> Option<(TensorId, Vec<u64>)> {
+fn source(
+    workload: &Workload,
+    mut tensor: TensorId,
+    mut index: Vec<u64>,
+) -> Option<(TensorId, Vec<u64>)> {
     while let Origin::Layout(operator) = workload.tensor(tensor).origin {
         let operator = workload.layouts.get(operator as usize)?;
         (tensor, index) = through(workload, operator, &index)?;
@@ -126,7 +144,9 @@ fn through(workload: &Workload, operator: &Layout, index: &[u64]) -> Option<(Ten
             .collect::<Option<_>>()?,
         LayoutMap::Pad { before } => (index.iter().zip(before).zip(shape))
             .map(|((index, before), extent)| {
-                index.checked_add_signed(-before).filter(|index| index < extent)
+                index
+                    .checked_add_signed(-before)
+                    .filter(|index| index < extent)
             })
             .collect::<Option<_>>()?,
         LayoutMap::Expand => {
@@ -140,5 +160,100 @@ fn through(workload: &Workload, operator: &Layout, index: &[u64]) -> Option<(Ten
 }
 
 fn row_major(index: &[u64], shape: &[u64]) -> u64 {
-    index.iter().zip(shape).fold(0, |number, (index, extent)| number * extent + index)
+    index
+        .iter()
+        .zip(shape)
+        .fold(0, |number, (index, extent)| number * extent + index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Tensor;
+
+    /// The operator between input tensors of these shapes and an output tensor, the last one.
+    fn network(inputs: &[&[u64]], output: &[u64], map: LayoutMap) -> Workload {
+        let tensor = |shape: &[u64], origin| Tensor {
+            name: "t".to_owned(),
+            shape: shape.to_vec(),
+            element_bits: 8,
+            origin,
+        };
+        let mut tensors: Vec<Tensor> = inputs
+            .iter()
+            .map(|shape| tensor(shape, Origin::Input))
+            .collect();
+        tensors.push(tensor(output, Origin::Layout(0)));
+        let operator = Layout {
+            name: "l".to_owned(),
+            operator: "L".to_owned(),
+            inputs: (0..inputs.len()).map(TensorId::from).collect(),
+            output: TensorId::from(inputs.len()),
+            map,
+        };
+        Workload {
+            name: "n".to_owned(),
+            layers: vec![],
+            tensors,
+            layouts: vec![operator],
+            outputs: vec![TensorId::from(inputs.len())],
+            notes: vec![],
+        }
+    }
+
+    fn follow(workload: &Workload, index: &[u64]) -> Option<(u32, Vec<u64>)> {
+        let (tensor, index) = source(workload, workload.outputs[0], index.to_vec())?;
+        Some((tensor.0, index))
+    }
+
+    #[test]
+    fn a_reshape_keeps_the_row_major_number() {
+        // Element 7 of a 2 x 6 tensor in 3 x 4.
+        let workload = network(&[&[3, 4]], &[2, 6], LayoutMap::Reshape);
+        assert_eq!(follow(&workload, &[1, 1]), Some((0, vec![1, 3])));
+    }
+
+    #[test]
+    fn a_transpose_moves_axes() {
+        let map = LayoutMap::Transpose {
+            permutation: vec![1, 2, 0],
+        };
+        let workload = network(&[&[2, 3, 4]], &[3, 4, 2], map);
+        assert_eq!(follow(&workload, &[2, 3, 1]), Some((0, vec![1, 2, 3])));
+    }
+
+    #[test]
+    fn a_concat_continues_in_the_next_input() {
+        let workload = network(&[&[2, 2], &[2, 3]], &[2, 5], LayoutMap::Concat { axis: 1 });
+        assert_eq!(follow(&workload, &[1, 1]), Some((0, vec![1, 1])));
+        assert_eq!(follow(&workload, &[1, 2]), Some((1, vec![1, 0])));
+        assert_eq!(follow(&workload, &[0, 4]), Some((1, vec![0, 2])));
+    }
+
+    #[test]
+    fn a_slice_may_run_backwards() {
+        let map = LayoutMap::Slice {
+            starts: vec![8],
+            steps: vec![-2],
+        };
+        assert_eq!(
+            follow(&network(&[&[9]], &[5], map), &[3]),
+            Some((0, vec![2]))
+        );
+    }
+
+    #[test]
+    fn padding_is_no_data() {
+        let workload = network(&[&[3]], &[6], LayoutMap::Pad { before: vec![2] });
+        let found: Vec<Option<u64>> = (0..6)
+            .map(|index| follow(&workload, &[index]).map(|(_, index)| index[0]))
+            .collect();
+        assert_eq!(found, [None, None, Some(0), Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn an_expansion_reads_extent_one_at_zero() {
+        let workload = network(&[&[1, 4]], &[2, 3, 4], LayoutMap::Expand);
+        assert_eq!(follow(&workload, &[1, 2, 3]), Some((0, vec![0, 3])));
+    }
 }

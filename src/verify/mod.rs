@@ -49,6 +49,7 @@ mod energy;
 mod figure;
 mod flows;
 mod layouts;
+mod life;
 mod partition;
 mod placed;
 mod regions;
@@ -157,7 +158,11 @@ impl Report {
     /// Compares a claimed total with the derived one.
     fn total(&mut self, figure: Figure, claimed: u64, derived: u64) {
         if claimed != derived {
-            self.add(Violation::Total { figure, claimed, derived });
+            self.add(Violation::Total {
+                figure,
+                claimed,
+                derived,
+            });
         }
     }
 }

@@ -1,9 +1,12 @@
 //! The checker finds nothing in a legal execution, and every illegal change of it.
 
 mod claims;
+mod events;
 mod fixture;
+mod hardware;
 mod inputs;
 mod life;
+mod network;
 mod simulated;
 mod space;
 mod transfers;
@@ -26,7 +29,7 @@ macro_rules! only {
     }};
 }
 
-pub(self) use {found, only};
+use {found, only};
 
 #[test]
 fn a_legal_execution_has_no_violations() {
@@ -51,5 +54,10 @@ fn a_report_counts_what_it_checked() {
 fn a_report_prints_what_where_when_and_demand_against_bound() {
     let mut fixture = two_layers();
     fixture.accelerator.pools[0].size.0 = 215;
-    assert!(fixture.check().to_string().contains("  pool0: holds 216 bits at 0 cycles, 215 bits fit\n"));
+    assert!(
+        fixture
+            .check()
+            .to_string()
+            .contains("  pool0: holds 216 bits at 0 cycles, 215 bits fit\n")
+    );
 }

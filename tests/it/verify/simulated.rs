@@ -19,8 +19,13 @@ fn simulated(mut fixture: Fixture) -> Fixture {
         options: &fixture.options,
     };
     let schedule = simulate(&case, Record::Full).unwrap();
-    let ledger =
-        book(&fixture.accelerator, &routes, &fixture.placement, &fixture.costs, &schedule.traffic);
+    let ledger = book(
+        &fixture.accelerator,
+        &routes,
+        &fixture.placement,
+        &fixture.costs,
+        &schedule.traffic,
+    );
     fixture.ledger = ledger;
     fixture.schedule = schedule;
     fixture.bound = None;
@@ -40,7 +45,10 @@ fn check_chain(layers: usize, size: u64, tile: u64, pool: u64) {
         let mut fixture = chain(layers, size, tile, pool);
         fixture.options.prefetch = prefetch;
         let report = simulated(fixture).check();
-        assert!(report.is_clean(), "{layers} layers of {size} by {tile} in {pool}: {report}");
+        assert!(
+            report.is_clean(),
+            "{layers} layers of {size} by {tile} in {pool}: {report}"
+        );
     }
 }
 
