@@ -96,6 +96,7 @@ impl Costing<'_> {
                 Err(error) => error.clone(),
             };
             let largest = (0..node.operands.len())
+                .filter(|_| self.routes.nearest_dram(node.core).is_some())
                 .filter(|operand| !node.operands[*operand].streamed && class.needed_bits(*operand) > 0)
                 .max_by_key(|operand| class.needed_bits(*operand));
             match (&error, largest) {
@@ -118,8 +119,9 @@ impl Costing<'_> {
         table: &CostTable,
     ) -> Arc<Result<Cost, CostError>> {
         let kind = self.accelerator.kind(node.core);
-        let dram = self.accelerator.memory(self.routes.serving_dram(node.core));
-        let bandwidth = dram.ports.iter().map(|port| port.bandwidth_max).max().unwrap_or_default();
+        let dram = self.routes.nearest_dram(node.core).map(|pool| self.accelerator.memory(pool));
+        let ports = dram.iter().flat_map(|dram| &dram.ports);
+        let bandwidth = ports.map(|port| port.bandwidth_max).max().unwrap_or_default();
         let streamed = node.streamed();
         let key = CostKey {
             nest: class.nest.clone(),
@@ -129,7 +131,7 @@ impl Costing<'_> {
             options: self.options.clone(),
         };
         table.get(&key, || {
-            let hierarchy = Hierarchy::of(kind, &streamed, Some(dram));
+            let hierarchy = Hierarchy::of(kind, &streamed, dram);
             search(&class.nest, &hierarchy, &kind.name, &key.spatial, self.options)
         })
     }

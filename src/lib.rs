@@ -28,3 +28,7 @@ pub mod overrides;
 pub mod costing;
 pub mod pipeline;
 pub mod bound;
+pub mod verify;
+pub mod timeline;
+pub mod report;
+pub mod cli;

@@ -12,12 +12,21 @@ use crate::workload::MemoryOperand;
 
 const PORT: Keys = Keys {
     of: "a port",
-    known: &["name", "type", "bandwidth_min", "bandwidth_max", "allocation"],
+    known: &[
+        "name",
+        "type",
+        "bandwidth_min",
+        "bandwidth_max",
+        "allocation",
+    ],
     ..Keys::NONE
 };
 
-const OLD_PORT: Keys =
-    Keys { of: "the ports of one operand", known: &["fh", "tl", "fl", "th"], ..Keys::NONE };
+const OLD_PORT: Keys = Keys {
+    of: "the ports of one operand",
+    known: &["fh", "tl", "fl", "th"],
+    ..Keys::NONE
+};
 
 /// Reads the ports of a memory that holds `operands`; `key` is the memory's name.
 pub(super) fn read(
@@ -32,7 +41,10 @@ pub(super) fn read(
     let ports = if is_positional(items) {
         positional(reading, memory, items, operands)?
     } else {
-        let ports: Vec<_> = items.iter().map(|item| port(reading, item, operands)).collect();
+        let ports: Vec<_> = items
+            .iter()
+            .map(|item| port(reading, item, operands))
+            .collect();
         ports.into_iter().collect::<Option<Vec<_>>>()?
     };
     if reading.errors.len() == before {
@@ -52,13 +64,19 @@ pub(crate) fn operand(name: &str) -> Option<MemoryOperand> {
 }
 
 fn direction(name: &str) -> Option<Direction> {
-    Direction::ALL.into_iter().find(|direction| direction.abbreviation() == name)
+    Direction::ALL
+        .into_iter()
+        .find(|direction| direction.abbreviation() == name)
 }
 
 fn port(reading: &mut Reading, node: &Node, operands: &[MemoryOperand]) -> Option<Port> {
     let fields = node.fields(reading, &PORT, node)?;
-    let name = fields.required(reading, "name").and_then(|node| node.text(reading, "a port's name"));
-    let kind = fields.required(reading, "type").and_then(|node| port_kind(reading, node));
+    let name = fields
+        .required(reading, "name")
+        .and_then(|node| node.text(reading, "a port's name"));
+    let kind = fields
+        .required(reading, "type")
+        .and_then(|node| port_kind(reading, node));
     let max = fields.required(reading, "bandwidth_max");
     let max = max.and_then(|node| bandwidth(reading, node, "`bandwidth_max`"));
     let min_node = fields.get("bandwidth_min");
@@ -68,8 +86,14 @@ fn port(reading: &mut Reading, node: &Node, operands: &[MemoryOperand]) -> Optio
     if let (Some(node), Some(Some(min)), Some(max)) = (min_node, min, max)
         && min > max
     {
-        let error = Diagnostic::new(format!("`bandwidth_min` {} exceeds `bandwidth_max` {}", min.0, max.0));
-        reading.error(node, error.label("the smallest transfer cannot be wider than the port"));
+        let error = Diagnostic::new(format!(
+            "`bandwidth_min` {} exceeds `bandwidth_max` {}",
+            min.0, max.0
+        ));
+        reading.error(
+            node,
+            error.label("the smallest transfer cannot be wider than the port"),
+        );
     }
     let allocation_node = fields.required(reading, "allocation")?;
     let mut allocation = Vec::new();
@@ -87,7 +111,8 @@ fn port(reading: &mut Reading, node: &Node, operands: &[MemoryOperand]) -> Optio
 
 /// A bandwidth in bits per cycle, at least 1.
 pub(super) fn bandwidth(reading: &mut Reading, node: &Node, what: &str) -> Option<BitsPerCycle> {
-    node.positive(reading, what, "nothing can move at zero bits per cycle").map(BitsPerCycle)
+    node.positive(reading, what, "nothing can move at zero bits per cycle")
+        .map(BitsPerCycle)
 }
 
 fn port_kind(reading: &mut Reading, node: &Node) -> Option<PortKind> {
@@ -116,9 +141,14 @@ fn allocated(
     operands: &[MemoryOperand],
 ) -> Option<(MemoryOperand, Direction)> {
     let text = node.text(reading, "what a port carries")?;
-    let parsed = text.split_once(',').and_then(|(operand_name, direction_name)| {
-        Some((operand(operand_name.trim())?, direction(direction_name.trim())?))
-    });
+    let parsed = text
+        .split_once(',')
+        .and_then(|(operand_name, direction_name)| {
+            Some((
+                operand(operand_name.trim())?,
+                direction(direction_name.trim())?,
+            ))
+        });
     let Some((operand, direction)) = parsed else {
         let error = Diagnostic::new("a port carries an operand in a direction")
             .label("expected for example `I1, tl`")
@@ -129,7 +159,10 @@ fn allocated(
     let name = direction.abbreviation();
     if !operands.contains(&operand) {
         let error = Diagnostic::new(format!("the memory does not hold operand {operand}"));
-        reading.error(node, error.help(format!("add {operand} to `operands` or drop this line")));
+        reading.error(
+            node,
+            error.help(format!("add {operand} to `operands` or drop this line")),
+        );
         return None;
     }
     if kind.is_some_and(|kind| !kind.carries(direction)) {
@@ -137,14 +170,21 @@ fn allocated(
             Some(PortKind::Read) => ("read", "writes"),
             _ => ("write", "reads"),
         };
-        let error = Diagnostic::new(format!("a {type_name} port cannot carry `{operand}, {name}`"))
-            .label(format!("{name} {verb} the memory"));
-        reading.error(node, error.help("give it to another port, or make this one `read_write`"));
+        let error = Diagnostic::new(format!(
+            "a {type_name} port cannot carry `{operand}, {name}`"
+        ))
+        .label(format!("{name} {verb} the memory"));
+        reading.error(
+            node,
+            error.help("give it to another port, or make this one `read_write`"),
+        );
         return None;
     }
     if !moves(operand, direction) {
         // Inputs move only to the array. Stream's testing SIMD core allocates this nevertheless.
-        reading.unmodelled.insert(format!("`{operand}, {name}` of a port"));
+        reading
+            .unmodelled
+            .insert(format!("`{operand}, {name}` of a port"));
         return None;
     }
     Some((operand, direction))
@@ -161,12 +201,7 @@ impl PortKind {
 }
 
 /// Every operand needs one port for what moves below the memory, and at most one per direction.
-fn check_complete(
-    reading: &mut Reading,
-    key: &Node,
-    ports: &[Port],
-    operands: &[MemoryOperand],
-) {
+fn check_complete(reading: &mut Reading, key: &Node, ports: &[Port], operands: &[MemoryOperand]) {
     let name = key.key_name();
     for &operand in operands {
         for direction in Direction::ALL {
@@ -178,7 +213,8 @@ fn check_complete(
                 reading.error(key, no_port(&name, operand, direction));
             } else if carried > 1 {
                 let what = format!("`{operand}, {}`", direction.abbreviation());
-                let error = Diagnostic::new(format!("memory `{name}` has {carried} ports for {what}"));
+                let error =
+                    Diagnostic::new(format!("memory `{name}` has {carried} ports for {what}"));
                 reading.error(key, error.help("leave it in the allocation of one port"));
             }
         }
@@ -194,7 +230,9 @@ fn moves(operand: MemoryOperand, direction: Direction) -> bool {
 pub(super) fn missing_above(memory: &Memory, operand: MemoryOperand) -> Vec<Direction> {
     let ports = &memory.ports;
     let carried = |direction: Direction| {
-        ports.iter().any(|port| port.allocation.contains(&(operand, direction)))
+        ports
+            .iter()
+            .any(|port| port.allocation.contains(&(operand, direction)))
     };
     [Direction::ToHigh, Direction::FromHigh]
         .into_iter()
@@ -210,7 +248,9 @@ pub(super) fn no_port(memory: &str, operand: MemoryOperand, direction: Direction
 
 fn is_positional(items: &[Node]) -> bool {
     items.iter().any(|item| match &item.value {
-        Value::Map(entries) => (entries.iter()).any(|(key, _)| direction(&key.key_name()).is_some()),
+        Value::Map(entries) => {
+            (entries.iter()).any(|(key, _)| direction(&key.key_name()).is_some())
+        }
         _ => false,
     })
 }
@@ -239,17 +279,28 @@ fn positional(
         ("w_port", "w_port", PortKind::Write, write_min, write),
         ("rw_port", "rw_port", PortKind::ReadWrite, read_min, read),
     ] {
-        let count = memory.get(key).and_then(|node| node.whole(reading, &format!("`{key}`")));
+        let count = memory
+            .get(key)
+            .and_then(|node| node.whole(reading, &format!("`{key}`")));
         for number in 1..=count.unwrap_or(0).min(64) {
             let name = format!("{prefix}_{number}");
             let allocation = Vec::new();
-            ports.push(Port { name, kind, bandwidth_min: min, bandwidth_max: max, allocation });
+            ports.push(Port {
+                name,
+                kind,
+                bandwidth_min: min,
+                bandwidth_max: max,
+                allocation,
+            });
         }
     }
     for (position, item) in items.iter().enumerate() {
         let Some(&operand) = operands.get(position) else {
             let error = Diagnostic::new("more entries in `ports` than operands");
-            reading.error(item, error.label("one entry per operand, in the order of `operands`"));
+            reading.error(
+                item,
+                error.label("one entry per operand, in the order of `operands`"),
+            );
             continue;
         };
         allocate_positional(reading, item, operand, &mut ports);
@@ -263,22 +314,34 @@ fn allocate_positional(
     operand: MemoryOperand,
     ports: &mut [Port],
 ) {
-    let Some(fields) = item.fields(reading, &OLD_PORT, item) else { return };
+    let Some(fields) = item.fields(reading, &OLD_PORT, item) else {
+        return;
+    };
     for direction in Direction::ALL {
-        let Some(node) = fields.get(direction.abbreviation()) else { continue };
-        let Some(name) = node.text(reading, "a port's name") else { continue };
+        let Some(node) = fields.get(direction.abbreviation()) else {
+            continue;
+        };
+        let Some(name) = node.text(reading, "a port's name") else {
+            continue;
+        };
         match ports.iter_mut().find(|port| port.name == name) {
             Some(port) if port.kind.carries(direction) => {
                 port.allocation.push((operand, direction));
             }
             Some(_) => {
                 let way = direction.abbreviation();
-                reading.error(node, Diagnostic::new(format!("port `{name}` cannot carry `{operand}, {way}`")));
+                reading.error(
+                    node,
+                    Diagnostic::new(format!("port `{name}` cannot carry `{operand}, {way}`")),
+                );
             }
             None => {
                 let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
                 let error = Diagnostic::new(format!("the memory has no port `{name}`"));
-                reading.error(node, error.label(format!("its ports are {}", names.join(", "))));
+                reading.error(
+                    node,
+                    error.label(format!("its ports are {}", names.join(", "))),
+                );
             }
         }
     }

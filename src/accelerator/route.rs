@@ -56,8 +56,12 @@ struct Label {
 }
 
 impl Label {
-    const START: Self =
-        Self { latency: 0, hops: 0, bottleneck: Reverse(u64::MAX), path: Vec::new() };
+    const START: Self = Self {
+        latency: 0,
+        hops: 0,
+        bottleneck: Reverse(u64::MAX),
+        path: Vec::new(),
+    };
 
     fn then(&self, hop: Hop) -> Self {
         let mut path = self.path.clone();
@@ -121,14 +125,23 @@ fn interconnect(accelerator: &Accelerator) -> DiGraph<CoreId, Hop> {
             bandwidth: link.bandwidth,
         };
         let mut add = |from: CoreId, to: CoreId| {
-            graph.add_edge(NodeIndex::new(from.index()), NodeIndex::new(to.index()), hop);
+            graph.add_edge(
+                NodeIndex::new(from.index()),
+                NodeIndex::new(to.index()),
+                hop,
+            );
         };
         match (link.kind, resource.kind) {
-            (LinkKind::Link, ResourceKind::Link { forward: true, .. }) => add(link.cores[0], link.cores[1]),
+            (LinkKind::Link, ResourceKind::Link { forward: true, .. }) => {
+                add(link.cores[0], link.cores[1])
+            }
             (LinkKind::Link, _) => add(link.cores[1], link.cores[0]),
             (LinkKind::Bus, _) => {
                 for from in &link.cores {
-                    link.cores.iter().filter(|to| *to != from).for_each(|to| add(*from, *to));
+                    link.cores
+                        .iter()
+                        .filter(|to| *to != from)
+                        .for_each(|to| add(*from, *to));
                 }
             }
         }
@@ -146,7 +159,10 @@ fn routes_from(
         .map(PoolId::from)
         .map(|to| {
             let cores = cores_of(accelerator, to);
-            let label = cores.iter().filter_map(|core| labels[core.index()].as_ref()).min()?;
+            let label = cores
+                .iter()
+                .filter_map(|core| labels[core.index()].as_ref())
+                .min()?;
             (to != from).then(|| route(accelerator, from, to, label))
         })
         .collect()
@@ -166,12 +182,22 @@ fn route(accelerator: &Accelerator, from: PoolId, to: PoolId, label: &Label) -> 
         seen.push(*resource);
         new
     });
-    Route { resources, latency: label.latency, bandwidth, hops: label.hops }
+    Route {
+        resources,
+        latency: label.latency,
+        bandwidth,
+        hops: label.hops,
+    }
 }
 
 /// The cores at which a pool can be reached: all that use it.
 fn cores_of(accelerator: &Accelerator, pool: PoolId) -> Vec<CoreId> {
-    let mut cores: Vec<_> = accelerator.pool(pool).users.iter().map(|(core, _)| *core).collect();
+    let mut cores: Vec<_> = accelerator
+        .pool(pool)
+        .users
+        .iter()
+        .map(|(core, _)| *core)
+        .collect();
     cores.sort_unstable();
     cores.dedup();
     cores
@@ -184,8 +210,10 @@ fn labels_from(
     starts: &[CoreId],
 ) -> Vec<Option<Label>> {
     let mut settled: Vec<Option<Label>> = vec![None; accelerator.cores.len()];
-    let mut queue: BinaryHeap<Reverse<(Label, CoreId)>> =
-        starts.iter().map(|core| Reverse((Label::START, *core))).collect();
+    let mut queue: BinaryHeap<Reverse<(Label, CoreId)>> = starts
+        .iter()
+        .map(|core| Reverse((Label::START, *core)))
+        .collect();
     while let Some(Reverse((label, core))) = queue.pop() {
         if settled[core.index()].is_some() {
             continue;
@@ -208,17 +236,32 @@ fn nearest(
     routes: &[Vec<Option<Route>>],
     core: CoreId,
 ) -> Option<PoolId> {
-    let drams = || (0..accelerator.pools.len()).map(PoolId::from).filter(|pool| accelerator.pool(*pool).dram);
-    let own: Vec<PoolId> = accelerator.core(core).pools.iter().flatten().copied().collect();
+    let drams = || {
+        (0..accelerator.pools.len())
+            .map(PoolId::from)
+            .filter(|pool| accelerator.pool(*pool).dram)
+    };
+    let own: Vec<PoolId> = accelerator
+        .core(core)
+        .pools
+        .iter()
+        .flatten()
+        .copied()
+        .collect();
     if let Some(dram) = own.iter().find(|pool| accelerator.pool(**pool).dram) {
         return Some(*dram);
     }
     drams()
         .filter_map(|dram| {
-            let ways = own.iter().map(|pool| routes[pool.index()][dram.index()].as_ref());
+            let ways = own
+                .iter()
+                .map(|pool| routes[pool.index()][dram.index()].as_ref());
             // Every pool of the core must reach it; the farthest one counts.
             let ways: Option<Vec<&Route>> = ways.collect();
-            let key = ways?.iter().map(|way| (way.latency, way.hops, Reverse(way.bandwidth))).max()?;
+            let key = ways?
+                .iter()
+                .map(|way| (way.latency, way.hops, Reverse(way.bandwidth)))
+                .max()?;
             Some((key, dram))
         })
         .min()

@@ -72,10 +72,16 @@ pub fn write(mapping: &Mapping) -> String {
     let file = File {
         layers: mapping.entries.iter().map(entry).collect(),
         fused_groups: (mapping.stacks.iter())
-            .map(|layers| Group { layers: FlowSeq(layers.clone()) })
+            .map(|layers| Group {
+                layers: FlowSeq(layers.clone()),
+            })
             .collect(),
     };
-    let mut text: String = mapping.notes.iter().map(|note| format!("# {note}\n")).collect();
+    let mut text: String = mapping
+        .notes
+        .iter()
+        .map(|note| format!("# {note}\n"))
+        .collect();
     text += &serde_yaml::to_string(&file).expect("text and numbers always serialise");
     text
 }
@@ -119,9 +125,10 @@ fn tilings(splits: &[Split]) -> Vec<Tiling> {
             Pieces::All => Tiling::Text(format!("{}, all", split.dim)),
             Pieces::Auto => Tiling::Text(format!("{}, *", split.dim)),
             Pieces::Count(count) => Tiling::Text(format!("{}, {count}", split.dim)),
-            Pieces::Tile(tile) => {
-                Tiling::Tile(FlowMap(Tile { dim: split.dim.to_string(), tile }))
-            }
+            Pieces::Tile(tile) => Tiling::Tile(FlowMap(Tile {
+                dim: split.dim.to_string(),
+                tile,
+            })),
         })
         .collect()
 }

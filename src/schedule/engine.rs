@@ -44,6 +44,10 @@ struct CoreState {
     prefetch: bool,
     released: BTreeSet<(u64, CnId)>,
     staged: BTreeSet<(u64, CnId)>,
+    /// Released CNs may be tried again: something changed since they were skipped.
+    dirty: bool,
+    /// Pools in which its first skipped CN waits for space: nothing is prefetched into them.
+    wants: SmallVec<[PoolId; 2]>,
     /// Next CN in expected order whose constants may be missing.
     cursor: usize,
 }
@@ -180,6 +184,7 @@ impl<'a> Engine<'a> {
         self.times[cn.index()].released = Cycles(self.now);
         let key = priority_key(&self.case, cn, self.now);
         self.cores[core].released.insert((key, cn));
+        self.cores[core].dirty = true;
     }
 
     /// Admissions to a fixpoint, prefetch, merging of requests, starts of flows, starts of CNs.
@@ -204,23 +209,30 @@ impl<'a> Engine<'a> {
     // ---- admission ----
 
     fn admit_all(&mut self) {
-        for pool in &mut self.memory.pools {
-            pool.wanted = false;
-        }
         loop {
-            let mut admitted = false;
-            for core in 0..self.cores.len() {
-                admitted |= self.admit_on(core);
+            for pool in 0..self.memory.pools.len() {
+                if std::mem::take(&mut self.memory.pools[pool].touched) {
+                    for (core, _) in &self.case.accelerator.pools[pool].users {
+                        self.cores[core.index()].dirty = true;
+                    }
+                }
             }
-            if !admitted {
+            let mut any = false;
+            for core in 0..self.cores.len() {
+                if std::mem::take(&mut self.cores[core].dirty) {
+                    any = true;
+                    self.admit_on(core);
+                }
+            }
+            if !any {
                 return;
             }
         }
     }
 
-    /// Tries the released CNs of a core in priority order. Returns whether one was admitted.
-    fn admit_on(&mut self, core: usize) -> bool {
-        let mut any = false;
+    /// Tries the released CNs of a core in priority order.
+    fn admit_on(&mut self, core: usize) {
+        self.cores[core].wants.clear();
         if self.cores[core].slots_used < self.cores[core].slots {
             let released: Vec<(u64, CnId)> = self.cores[core].released.iter().copied().collect();
             let mut first_skipped = true;
@@ -228,32 +240,27 @@ impl<'a> Engine<'a> {
                 if self.cores[core].slots_used >= self.cores[core].slots {
                     break;
                 }
-                if self.try_admit(key, cn, first_skipped) {
-                    any = true;
-                } else {
+                if !self.try_admit(key, cn, first_skipped) {
                     first_skipped = false;
                 }
             }
         }
-        any | self.admit_beyond_slots(core)
+        self.admit_beyond_slots(core);
     }
 
     /// If a core would idle, one CN with all inputs present is admitted beyond its slots.
-    fn admit_beyond_slots(&mut self, core: usize) -> bool {
+    fn admit_beyond_slots(&mut self, core: usize) {
         let state = &self.cores[core];
         if state.running.is_some() || !state.staged.is_empty() || state.slots_used < state.slots {
-            return false;
+            return;
         }
-        let released: Vec<(u64, CnId)> = state.released.iter().copied().collect();
-        let mut inputs = Vec::new();
-        for (key, cn) in released {
-            self.memory.inputs(cn, &mut inputs);
-            let present = |(fragment, pool): &(FragmentId, PoolId)| self.memory.is_present(*fragment, *pool);
-            if inputs.iter().all(present) && self.try_admit(key, cn, false) {
-                return true;
+        let present: Vec<(u64, CnId)> =
+            state.released.iter().filter(|(_, cn)| self.memory.all_present(*cn)).copied().collect();
+        for (key, cn) in present {
+            if self.try_admit(key, cn, false) {
+                return;
             }
         }
-        false
     }
 
     /// Bits that admission reserves for output and stream tiles, per pool.
@@ -378,12 +385,13 @@ impl<'a> Engine<'a> {
         after: Option<u32>,
     ) {
         for (pool, bits) in needs {
-            let state = &mut self.memory.pools[pool.index()];
+            let state = &self.memory.pools[pool.index()];
             let free = state.capacity.saturating_sub(state.used);
             if *bits <= free {
                 continue;
             }
-            state.wanted = true;
+            let core = self.core_of(cn);
+            self.cores[core].wants.push(*pool);
             let mut short = (bits - free).saturating_sub(state.leaving);
             if short == 0 {
                 continue;
@@ -452,9 +460,14 @@ impl<'a> Engine<'a> {
         let time = Cycles(self.now);
         for (fragment, pool) in std::mem::take(&mut self.memory.dropped) {
             self.record(|| Event::Drop { time, fragment, pool });
-            if self.memory.in_dram[fragment.index()] == InDram::Everywhere {
-                for (core, _) in &self.case.accelerator.pool(pool).users {
-                    self.cores[core.index()].cursor = 0;
+            if !self.case.is_constant(fragment) {
+                continue;
+            }
+            for (cn, operand) in self.case.graph.readers(fragment) {
+                let node = self.case.placement.node(cn);
+                if node.operands[operand].pool == Some(pool) && !self.memory.done[cn.index()] {
+                    let cursor = &mut self.cores[node.core.index()].cursor;
+                    *cursor = (*cursor).min(self.order.index_on_core[cn.index()] as usize);
                 }
             }
         }
@@ -481,8 +494,7 @@ impl<'a> Engine<'a> {
                     if !constant || self.memory.copy(*fragment, *pool).is_some() {
                         continue;
                     }
-                    let wanted = self.memory.pools[pool.index()].wanted;
-                    if wanted || !self.fits(*pool, self.case.graph.bits(*fragment)) {
+                    if self.is_wanted(*pool) || !self.fits(*pool, self.case.graph.bits(*fragment)) {
                         return;
                     }
                     self.memory.add_copy(*fragment, *pool, CopyState::Requested);
@@ -491,6 +503,12 @@ impl<'a> Engine<'a> {
             }
             self.cores[core].cursor += 1;
         }
+    }
+
+    /// Whether a CN waits for space in the pool.
+    fn is_wanted(&self, pool: PoolId) -> bool {
+        let users = &self.case.accelerator.pool(pool).users;
+        users.iter().any(|(core, _)| self.cores[core.index()].wants.contains(&pool))
     }
 
     // ---- requests and flows ----
@@ -606,14 +624,14 @@ impl<'a> Engine<'a> {
         if let Some(copy) = self.memory.copy_mut(fragment, flow.from) {
             copy.flows -= 1;
         }
+        self.memory.touch(fragment);
         for pool in &flow.to {
             if self.case.accelerator.pool(*pool).dram {
                 self.stored(fragment, *pool, trace);
                 continue;
             }
             self.bringing.remove(&(fragment, *pool));
-            let copy = self.memory.copy_mut(fragment, *pool).expect("a requested copy awaits its flow");
-            copy.state = CopyState::Present;
+            self.memory.arrive(fragment, *pool);
             for cn in self.waiting.remove(&(fragment, *pool)).unwrap_or_default() {
                 self.missing[cn.index()] -= 1;
                 self.causes.input(cn, self.now, trace);
@@ -763,8 +781,10 @@ impl<'a> Engine<'a> {
             self.memory.remove_user(*fragment, *pool);
         }
         for (fragment, _) in inputs {
+            self.memory.touch(fragment);
             self.memory.sweep(fragment);
         }
+        self.cores[core].dirty = true;
         self.log_drops();
     }
 

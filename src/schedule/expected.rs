@@ -15,6 +15,8 @@ pub struct ExpectedOrder {
     pub position: Vec<u32>,
     /// CNs of each core in expected order.
     pub by_core: Vec<Vec<CnId>>,
+    /// Position of each CN in its core's list.
+    pub index_on_core: Vec<u32>,
 }
 
 /// Activation fragments each CN waits for, counted per operand, and whether it waits at all.
@@ -38,6 +40,7 @@ pub fn expected_order(case: &Case, pending: &[u32]) -> ExpectedOrder {
     let mut order = ExpectedOrder {
         position: vec![0; pending.len()],
         by_core: vec![Vec::new(); cores],
+        index_on_core: vec![0; pending.len()],
     };
     let mut ready: Vec<BTreeSet<(u64, CnId)>> = vec![BTreeSet::new(); cores];
     let mut idle = vec![true; cores];
@@ -56,6 +59,7 @@ pub fn expected_order(case: &Case, pending: &[u32]) -> ExpectedOrder {
             {
                 idle[core] = false;
                 order.position[cn.index()] = position;
+                order.index_on_core[cn.index()] = order.by_core[core].len() as u32;
                 order.by_core[core].push(cn);
                 position += 1;
                 let node = case.placement.node_of[cn.index()] as usize;

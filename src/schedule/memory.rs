@@ -57,8 +57,8 @@ pub(super) struct PoolState {
     /// Bits of copies that leave when their write-back ends.
     pub leaving: u64,
     pub peak: u64,
-    /// A CN waits for space: nothing is prefetched into it.
-    pub wanted: bool,
+    /// Something changed here that may let a skipped CN in.
+    pub touched: bool,
     /// Fragments with a copy here, in no order; `slot` of the copy is implicit (linear scans only
     /// under pressure).
     residents: Vec<FragmentId>,
@@ -73,6 +73,8 @@ pub(super) struct Memory<'a> {
     pub in_dram: Vec<InDram>,
     /// Fragments that must reach DRAM once made: network outputs, and what streaming readers take.
     pub needs_store: Vec<bool>,
+    /// Input reads on chip whose fragment is not there, per CN.
+    absent: Vec<u32>,
     /// Executed CNs.
     pub done: Vec<bool>,
     /// Copies that left since last asked; the log and the prefetcher want to know.
@@ -89,7 +91,7 @@ impl<'a> Memory<'a> {
                 used: 0,
                 leaving: 0,
                 peak: 0,
-                wanted: false,
+                touched: true,
                 residents: Vec::new(),
             })
             .collect();
@@ -100,6 +102,7 @@ impl<'a> Memory<'a> {
             users: vec![SmallVec::new(); count],
             in_dram: vec![InDram::No; count],
             needs_store: vec![false; count],
+            absent: vec![0; graph.cns()],
             done: vec![false; graph.cns()],
             dropped: Vec::new(),
         };
@@ -114,6 +117,8 @@ impl<'a> Memory<'a> {
             for (operand, fragment) in graph.inputs(cn) {
                 if node.operands[operand].streamed {
                     memory.needs_store[fragment.index()] |= graph.producer(fragment).is_some();
+                } else if node.operands[operand].pool.is_some() {
+                    memory.absent[cn.index()] += 1;
                 }
             }
         }
@@ -186,7 +191,23 @@ impl<'a> Memory<'a> {
         self.copies[fragment.index()].iter_mut().find(|copy| copy.pool == pool)
     }
 
-    /// Whether the pool (or DRAM) holds the fragment now.
+    /// Whether all inputs a CN reads on chip are there.
+    pub fn all_present(&self, cn: CnId) -> bool {
+        self.absent[cn.index()] == 0
+    }
+
+    /// Counts a copy that appears (or goes) for the CNs that read it in its pool.
+    fn count(&mut self, fragment: FragmentId, pool: PoolId, appears: bool) {
+        for (cn, operand) in self.case.graph.readers(fragment) {
+            let place = self.case.placement.node(cn).operands[operand];
+            if place.pool == Some(pool) && !place.streamed {
+                let absent = &mut self.absent[cn.index()];
+                *absent = if appears { *absent - 1 } else { *absent + 1 };
+            }
+        }
+    }
+
+    /// Whether the pool holds the fragment now.
     pub fn is_present(&self, fragment: FragmentId, pool: PoolId) -> bool {
         self.copy(fragment, pool).is_some_and(|copy| copy.state != CopyState::Requested)
     }
@@ -201,6 +222,14 @@ impl<'a> Memory<'a> {
 
     pub fn release(&mut self, pool: PoolId, bits: u64) {
         self.pools[pool.index()].used -= bits;
+        self.pools[pool.index()].touched = true;
+    }
+
+    /// Readers of a fragment changed, or a copy arrived: CNs that were skipped may now fit or evict.
+    pub fn touch(&mut self, fragment: FragmentId) {
+        for copy in &self.copies[fragment.index()] {
+            self.pools[copy.pool.index()].touched = true;
+        }
     }
 
     /// Adds a copy, reserving its bits.
@@ -208,6 +237,15 @@ impl<'a> Memory<'a> {
         self.reserve(pool, self.case.graph.bits(fragment));
         self.copies[fragment.index()].push(PoolCopy { pool, state, pins: 0, flows: 0 });
         self.pools[pool.index()].residents.push(fragment);
+        if state == CopyState::Present {
+            self.count(fragment, pool, true);
+        }
+    }
+
+    /// A requested copy has arrived.
+    pub fn arrive(&mut self, fragment: FragmentId, pool: PoolId) {
+        self.copy_mut(fragment, pool).expect("a requested copy awaits its flow").state = CopyState::Present;
+        self.count(fragment, pool, true);
     }
 
     /// Removes a copy and frees its bits.
@@ -218,6 +256,7 @@ impl<'a> Memory<'a> {
         if copies.remove(at).state == CopyState::Leaving {
             self.pools[pool.index()].leaving -= bits;
         }
+        self.count(fragment, pool, false);
         let residents = &mut self.pools[pool.index()].residents;
         let at = residents.iter().position(|resident| *resident == fragment);
         residents.swap_remove(at.expect("a copy is a resident of its pool"));

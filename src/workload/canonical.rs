@@ -24,8 +24,7 @@ pub fn canonical(unordered: Unordered) -> Workload {
     for output in &workload.outputs {
         order.visit(&workload, *output);
     }
-    let mut kept: Vec<TensorId> =
-        kept.into_iter().filter(|id| order.tensor[id.index()].is_none()).collect();
+    let mut kept: Vec<TensorId> = kept.into_iter().filter(|id| order.tensor[id.index()].is_none()).collect();
     kept.sort_by_key(|id| {
         let tensor = workload.tensor(*id);
         (tensor.shape.clone(), tensor.element_bits, *id)
@@ -95,7 +94,8 @@ impl Order {
     }
 
     fn apply(self, workload: Workload) -> Workload {
-        let tensor = |id: TensorId| self.tensor[id.index()].expect("what is read is numbered before its reader");
+        let tensor =
+            |id: TensorId| self.tensor[id.index()].expect("what is read is numbered before its reader");
         let layers = self.layers.iter().map(|old| {
             let mut layer = workload.layer(*old).clone();
             for operand in &mut layer.operands {

@@ -198,7 +198,8 @@ mod tests {
     fn a_box_minus_a_box_has_what_is_left() {
         let piece = |rows, columns| Piece { tensor: TensorId(0), axes: vec![rows, columns] };
         let rest = without(piece(span(0, 3, 1), span(0, 3, 1)), &piece(span(1, 1, 1), span(1, 2, 1)));
-        let expected = [piece(AxisSet::from_sorted(&[0, 2]), span(0, 3, 1)), piece(span(1, 1, 1), span(0, 1, 1))];
+        let expected =
+            [piece(AxisSet::from_sorted(&[0, 2]), span(0, 3, 1)), piece(span(1, 1, 1), span(0, 1, 1))];
         assert_eq!(rest, expected);
     }
 }

@@ -4,11 +4,11 @@
 //! file. A layer is a loop nest `for d in dims { O[..] += W[..] * I[..] }` whose operands address
 //! their tensors by affine maps, `iy = stride*oy + dilation*fy - pad` (DESIGN.md 4.1; ZigZag's
 //! layer, MODEL.md section 1). Layout operators (Reshape, Concat, Slice, ...) cost nothing and move
-//! indices; [`region`] sends index regions through them exactly.
+//! indices; [`layout`] sends index regions ([`region`]) through them exactly.
 //!
 //! Invariant: `layers` is in canonical topological order (depth-first from the outputs, activations
-//! before weights or a second input, [`canonical`]), so ids
-//! depend on the graph's structure, not on names or on the order of the file.
+//! before weights or a second input, [`canonical`]), so ids depend on the graph's structure, not on
+//! names or on the order of the file.
 
 pub mod canonical;
 pub mod layout;

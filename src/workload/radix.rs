@@ -102,9 +102,8 @@ fn join(digits: &[AxisSet], shape: &[u64], radices: &[u64]) -> Region {
     let mut at = 0;
     let axis = |extent: &u64| {
         let count = digits_of(*extent, &radices[at..]);
-        let set = (at..at + count).fold(AxisSet::interval(0..1), |outer, digit| {
-            joined(&outer, &digits[digit], radices[digit])
-        });
+        let set = (at..at + count)
+            .fold(AxisSet::interval(0..1), |outer, digit| joined(&outer, &digits[digit], radices[digit]));
         at += count;
         set
     };

@@ -33,7 +33,11 @@ const LAYER: Keys = Keys {
         "pr_loop_sizes",
         "padding",
     ],
-    unmodelled: &["memory_operand_links", "core_allocation", "operand_source_dimension_mapping"],
+    unmodelled: &[
+        "memory_operand_links",
+        "core_allocation",
+        "operand_source_dimension_mapping",
+    ],
     ..Keys::NONE
 };
 
@@ -70,7 +74,10 @@ pub fn load(path: &Path) -> Result<Workload, Diagnostics> {
 /// Reads a workload from text; the workload is called after the stem of the file's name.
 pub fn parse(name: &str, text: &str) -> Result<Workload, Diagnostics> {
     let (mut reading, root) = Reading::open(name, text)?;
-    let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
+    let stem = Path::new(name)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
     let workload = workload(&mut reading, &root, &stem);
     reading.finish(workload)
 }
@@ -90,7 +97,9 @@ fn workload(reading: &mut Reading, root: &Node, name: &str) -> Option<Workload> 
     let mut workload = tensors::build(reading, name, &layers, &positions, &order?);
     if !reading.unmodelled.is_empty() {
         let keys: Vec<&str> = reading.unmodelled.iter().map(String::as_str).collect();
-        workload.notes.push(format!("not modelled and ignored: {}", keys.join(", ")));
+        workload
+            .notes
+            .push(format!("not modelled and ignored: {}", keys.join(", ")));
     }
     Some(workload)
 }
@@ -98,8 +107,12 @@ fn workload(reading: &mut Reading, root: &Node, name: &str) -> Option<Workload> 
 fn layer<'a>(reading: &mut Reading, node: &'a Node) -> Option<FileLayer<'a>> {
     let fields = node.fields(reading, &LAYER, node)?;
     let before = reading.errors.len();
-    let id = fields.required(reading, "id").and_then(|node| node.integer(reading, "a layer's id"));
-    let name = fields.get("name").map(|node| node.text(reading, "a layer's name"));
+    let id = fields
+        .required(reading, "id")
+        .and_then(|node| node.integer(reading, "a layer's id"));
+    let name = fields
+        .get("name")
+        .map(|node| node.text(reading, "a layer's name"));
     let operator = fields.required(reading, "operator_type");
     let operator = operator.and_then(|node| node.text(reading, "`operator_type`"));
     let dims = loop_dims(reading, &fields);
@@ -139,15 +152,24 @@ fn loop_dims(reading: &mut Reading, fields: &Fields<'_>) -> Option<Vec<LoopDim>>
     for item in names?.list(reading, "`loop_dims`")? {
         let dim = Dim(item.text(reading, "a loop dimension")?.to_uppercase());
         if dims.contains(&dim) {
-            reading.error(item, Diagnostic::new(format!("loop dimension {dim} is listed twice")));
+            reading.error(
+                item,
+                Diagnostic::new(format!("loop dimension {dim} is listed twice")),
+            );
         }
         dims.push(dim);
     }
     let items = sizes_node.list(reading, "`loop_sizes`")?;
     if items.len() != dims.len() {
-        let error =
-            Diagnostic::new(format!("{} loop dimension(s) but {} size(s)", dims.len(), items.len()));
-        reading.error(sizes_node, error.label("one size per loop dimension is needed"));
+        let error = Diagnostic::new(format!(
+            "{} loop dimension(s) but {} size(s)",
+            dims.len(),
+            items.len()
+        ));
+        reading.error(
+            sizes_node,
+            error.label("one size per loop dimension is needed"),
+        );
         return None;
     }
     (dims.into_iter().zip(items))
@@ -184,7 +206,11 @@ fn precisions(
         };
         let own = (*own)?;
         let last = given.get(&format!("{}_final", operand.name)).copied();
-        bits.push(if position == 0 { (last.unwrap_or(Some(own))?, own) } else { (own, own) });
+        bits.push(if position == 0 {
+            (last.unwrap_or(Some(own))?, own)
+        } else {
+            (own, own)
+        });
     }
     Some(bits)
 }
@@ -239,9 +265,13 @@ fn derived_sizes<'a>(
 ) -> (Extents<'a>, BTreeMap<Dim, (u64, u64)>) {
     let (mut extents, mut padding) = (BTreeMap::new(), BTreeMap::new());
     let mut dims = Vec::new();
-    let names = fields.get("pr_loop_dims").and_then(|node| node.list(reading, "`pr_loop_dims`"));
+    let names = fields
+        .get("pr_loop_dims")
+        .and_then(|node| node.list(reading, "`pr_loop_dims`"));
     for item in names.unwrap_or_default() {
-        let Some(name) = item.text(reading, "a derived dimension") else { continue };
+        let Some(name) = item.text(reading, "a derived dimension") else {
+            continue;
+        };
         let dim = Dim(name.to_uppercase());
         if !relations.iter().any(|relation| relation.derived == dim) {
             let derived: Vec<_> = relations.iter().map(|r| r.derived.to_string()).collect();
@@ -252,7 +282,9 @@ fn derived_sizes<'a>(
         dims.push(dim);
     }
     for key in ["pr_loop_sizes", "padding"] {
-        let Some(node) = fields.get(key) else { continue };
+        let Some(node) = fields.get(key) else {
+            continue;
+        };
         let items = node.list(reading, &format!("`{key}`")).unwrap_or_default();
         if items.len() != dims.len() {
             let (given, wanted) = (items.len(), dims.len());
@@ -280,7 +312,10 @@ fn pair(reading: &mut Reading, node: &Node) -> Option<(u64, u64)> {
         reading.error(node, error.label("expected `[front, back]`"));
         return None;
     };
-    Some((front.whole(reading, "padding")?, back.whole(reading, "padding")?))
+    Some((
+        front.whole(reading, "padding")?,
+        back.whole(reading, "padding")?,
+    ))
 }
 
 /// Positions of the layers by id.
@@ -312,11 +347,20 @@ fn canonical_order(
     positions: &BTreeMap<i128, usize>,
 ) -> Option<Vec<usize>> {
     let inputs = |layer: &FileLayer<'_>| -> Vec<usize> {
-        let sources = layer.sources.iter().flatten().filter(|(id, _)| *id != layer.id);
-        sources.filter_map(|(id, _)| positions.get(id).copied()).collect()
+        let sources = layer
+            .sources
+            .iter()
+            .flatten()
+            .filter(|(id, _)| *id != layer.id);
+        sources
+            .filter_map(|(id, _)| positions.get(id).copied())
+            .collect()
     };
     let mut read = vec![false; layers.len()];
-    layers.iter().flat_map(inputs).for_each(|position| read[position] = true);
+    layers
+        .iter()
+        .flat_map(inputs)
+        .for_each(|position| read[position] = true);
     let mut order = Vec::new();
     let mut placed = vec![false; layers.len()];
     for output in (0..layers.len()).filter(|position| !read[*position]) {
@@ -346,11 +390,7 @@ fn canonical_order(
     }
 }
 
-fn cycle(
-    reading: &mut Reading,
-    layers: &[FileLayer<'_>],
-    position: usize,
-) -> Option<Vec<usize>> {
+fn cycle(reading: &mut Reading, layers: &[FileLayer<'_>], position: usize) -> Option<Vec<usize>> {
     let layer = &layers[position];
     let error = Diagnostic::new(format!("layer {} depends on itself", layer.id));
     let help = "follow its `operand_source`: the layers form a cycle";
@@ -384,7 +424,11 @@ impl FileLayer<'_> {
 impl Equation {
     /// Reports a name that is no operand.
     fn check_operand(&self, reading: &mut Reading, node: &Node, name: &str) {
-        let names: Vec<&str> = self.operands.iter().map(|operand| operand.name.as_str()).collect();
+        let names: Vec<&str> = self
+            .operands
+            .iter()
+            .map(|operand| operand.name.as_str())
+            .collect();
         if names.contains(&name) {
             return;
         }

@@ -186,7 +186,7 @@ fn random_set(extent: u64, bits: u64) -> AxisSet {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn chains_of_layouts_are_followed_exactly(
@@ -211,12 +211,8 @@ proptest! {
 #[test]
 fn a_concatenation_of_two_tensors_gives_a_piece_of_each() {
     let mut workload = workload([&[2, 3], &[2, 4]]);
-    let joined = push(
-        &mut workload,
-        vec![TensorId(0), TensorId(1)],
-        vec![2, 7],
-        LayoutMap::Concat { axis: 1 },
-    );
+    let joined =
+        push(&mut workload, vec![TensorId(0), TensorId(1)], vec![2, 7], LayoutMap::Concat { axis: 1 });
     let region = [AxisSet::interval(1..2), AxisSet::interval(2..5)];
     let pieces = resolve(&workload, joined, &region);
     let axes: Vec<_> = pieces.iter().map(|piece| (piece.tensor, piece.axes.clone())).collect();
@@ -238,7 +234,8 @@ fn rows_of_pixels_shuffled_from_channels_are_strided_boxes() {
     let mut workload = workload([&[1, 16, 6, 10], &[1]]);
     let split = push(&mut workload, vec![TensorId(0)], vec![1, 4, 4, 1, 6, 10], LayoutMap::Reshape);
     let permutation = vec![0, 3, 4, 1, 5, 2];
-    let moved = push(&mut workload, vec![split], vec![1, 1, 6, 4, 10, 4], LayoutMap::Transpose { permutation });
+    let moved =
+        push(&mut workload, vec![split], vec![1, 1, 6, 4, 10, 4], LayoutMap::Transpose { permutation });
     let image = push(&mut workload, vec![moved], vec![1, 1, 24, 40], LayoutMap::Reshape);
     let region = [0..1, 0..1, 5..6, 0..40].map(AxisSet::interval);
     let pieces = resolve(&workload, image, &region);

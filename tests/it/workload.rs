@@ -2,7 +2,9 @@
 
 use expect_test::expect_file;
 use millstream::workload::Workload;
+use millstream::workload::nest::LoopNest;
 use millstream::workload::onnx::{ReadOptions, load};
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 fn root() -> &'static Path {
@@ -10,7 +12,8 @@ fn root() -> &'static Path {
 }
 
 fn network(name: &str) -> Workload {
-    load(&root().join("workloads").join(name), &ReadOptions::default()).unwrap()
+    let path = root().join("workloads").join(name);
+    load(&path, &ReadOptions::default()).expect("a network of the repository loads")
 }
 
 /// Operations of the layers with one of these operators.
@@ -56,6 +59,41 @@ fn fsrcnn_has_the_published_figures() {
     assert_eq!(workload.parameters(), weights);
     assert_eq!(workload.operations(), 540 * 960 * weights);
     assert_eq!(workload.operations(), 8_290_252_800);
+}
+
+#[derive(Deserialize)]
+struct Reference {
+    name: String,
+    nest: LoopNest,
+}
+
+/// A layer as ZigZag's importer makes it; `tests/it/cost.rs` says where the file comes from.
+fn reference(name: &str) -> LoopNest {
+    let text = include_str!("../reference/zigzag/layers.jsonl");
+    let mut layers =
+        text.lines().map(|line| serde_json::from_str::<Reference>(line).expect("a layer a line"));
+    layers.find(|layer| layer.name == name).expect("the reference has this layer").nest
+}
+
+#[test]
+fn loop_nests_are_those_of_the_reference() {
+    let workload = network("resnet18.onnx");
+    let nest = |name: &str| {
+        let layer = workload.layers.iter().find(|layer| layer.name == name).unwrap();
+        let shapes: Vec<&[u64]> = (layer.operands.iter())
+            .map(|operand| operand.tensor.map_or(&[][..], |id| workload.tensor(id).shape.as_slice()))
+            .collect();
+        layer.whole_nest(&shapes)
+    };
+    assert_eq!(nest("conv1"), reference("conv7x7_s2"));
+    assert_eq!(nest("layer1.0.conv1"), reference("conv3x3"));
+    assert_eq!(nest("layer2.0.conv1"), reference("conv3x3_s2"));
+    assert_eq!(nest("layer2.0.downsample"), reference("conv1x1_s2"));
+    assert_eq!(nest("layer1.0.add"), reference("add"));
+    // The file's weights are transposed, so their axes come in the other order.
+    let mut product = nest("fc");
+    product.operands[2].indices.reverse();
+    assert_eq!(product, reference("gemm_m1"));
 }
 
 /// The peers' inputs; they are not part of the repository.

@@ -5,9 +5,9 @@
 //! output then is the folded operator's. Initialisers and inputs become tensors when they are first
 //! read, so what nobody reads leaves no trace.
 
+use super::loops::{Nest, operand, required};
 use super::node::{Fault, Node, invalid, written};
 use super::precision::{self, Element};
-use super::loops::{Nest, operand, required};
 use super::read::LiveNodes;
 use super::{Activations, OnnxError, ReadOptions};
 use super::{constant, elementwise, inputs, notes, product, proto, rearrange, window};
@@ -119,12 +119,10 @@ impl<'a> Builder<'a> {
         }
         match operator {
             _ if is_alias(operator) => self.alias(node, required(inputs, 0)?),
-            "Constant" | "ConstantOfShape" | "Shape" | "Size" | "Range" => {
-                constant::add(self, node, inputs)
-            }
+            "Constant" | "ConstantOfShape" | "Shape" | "Size" | "Range" => constant::add(self, node, inputs),
             "Conv" => window::convolution(self, node, inputs),
-            "MaxPool" | "AveragePool" | "LpPool" | "GlobalMaxPool" | "GlobalAveragePool"
-            | "GlobalLpPool" | "LRN" => window::pooling(self, node, inputs),
+            "MaxPool" | "AveragePool" | "LpPool" | "GlobalMaxPool" | "GlobalAveragePool" | "GlobalLpPool"
+            | "LRN" => window::pooling(self, node, inputs),
             "Gemm" => product::gemm(self, node, inputs),
             "MatMul" => product::matmul(self, node, inputs),
             _ if elementwise::handles(operator) => elementwise::add(self, node, inputs),
@@ -294,10 +292,9 @@ impl<'a> Builder<'a> {
 
     /// Folds a node into the layer that makes `input`, if nobody else reads that tensor.
     pub fn fold(&mut self, node: Node<'a>, input: TensorId, element: Element) -> bool {
-        let (Some(read), Some(output)) = (
-            node.0.input.iter().find(|name| self.names.get(name.as_str()) == Some(&input)),
-            node.output(0),
-        ) else {
+        let (Some(read), Some(output)) =
+            (node.0.input.iter().find(|name| self.names.get(name.as_str()) == Some(&input)), node.output(0))
+        else {
             return false;
         };
         let root = self.aliases.get(read.as_str()).copied().unwrap_or(read);
@@ -321,13 +318,14 @@ impl<'a> Builder<'a> {
             Fault::Invalid(reason) | Fault::Unsupported(reason) => {
                 OnnxError::Tensor { tensor: name.to_owned(), reason }
             }
-            Fault::Operator => OnnxError::MissingTensor { reader: "a node".to_owned(), tensor: name.to_owned() },
+            Fault::Operator => {
+                OnnxError::MissingTensor { reader: "a node".to_owned(), tensor: name.to_owned() }
+            }
         };
         let id = if let Some(tensor) = self.initialisers.get(name).copied() {
             let shape = constant::shape(&tensor.dims).map_err(fault)?;
             let element = Element(tensor.data_type);
-            let id =
-                self.add_tensor(name.to_owned(), shape, element, Origin::Constant).map_err(fault)?;
+            let id = self.add_tensor(name.to_owned(), shape, element, Origin::Constant).map_err(fault)?;
             self.values[id.index()] = constant::integers(tensor);
             id
         } else if let Some(input) = self.inputs.get(name).copied() {

@@ -163,7 +163,8 @@ mod tests {
     fn integers_come_from_either_payload_and_are_absent_without_one() {
         let mut tensor = proto::Tensor { dims: vec![2], data_type: 7, ..Default::default() };
         assert_eq!(integers(&tensor), None);
-        tensor.raw_data = Bytes::from_static(&[1, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
+        tensor.raw_data =
+            Bytes::from_static(&[1, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
         assert_eq!(integers(&tensor), Some(vec![1, -1]));
         tensor.raw_data = Bytes::new();
         tensor.int64_data = vec![3, 4];

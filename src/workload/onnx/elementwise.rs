@@ -7,8 +7,8 @@
 //! exactly the reductions and element-wise layers they consist of, so that their dependencies are too.
 
 use super::build::Builder;
-use super::loops::{Nest, along, digits, loop_dim, operand, optional, required};
 use super::constant;
+use super::loops::{Nest, along, digits, loop_dim, operand, optional, required};
 use super::node::{Fault, Node, axis, invalid, unsupported};
 use super::precision::Element;
 use super::product::broadcast;
@@ -16,19 +16,56 @@ use crate::ids::TensorId;
 use crate::workload::{Axis, LoopDim, MemoryOperand, Operand};
 
 const ACTIVATIONS: &[&str] = &[
-    "Celu", "Clip", "Elu", "Erf", "Exp", "FastGelu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log",
-    "Mish", "PRelu", "QuickGelu", "Relu", "Relu6", "Selu", "Sigmoid", "Silu", "Softplus", "Softsign", "Swish",
-    "Tanh", "ThresholdedRelu",
+    "Celu",
+    "Clip",
+    "Elu",
+    "Erf",
+    "Exp",
+    "FastGelu",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Log",
+    "Mish",
+    "PRelu",
+    "QuickGelu",
+    "Relu",
+    "Relu6",
+    "Selu",
+    "Sigmoid",
+    "Silu",
+    "Softplus",
+    "Softsign",
+    "Swish",
+    "Tanh",
+    "ThresholdedRelu",
 ];
 const UNARY: &[&str] = &[
-    "Abs", "BatchNormalization", "Cast", "Ceil", "Cos", "Floor", "Neg", "QuantizeLinear", "Reciprocal", "Round",
-    "Sign", "Sin", "Sqrt",
+    "Abs",
+    "BatchNormalization",
+    "Cast",
+    "Ceil",
+    "Cos",
+    "Floor",
+    "Neg",
+    "QuantizeLinear",
+    "Reciprocal",
+    "Round",
+    "Sign",
+    "Sin",
+    "Sqrt",
 ];
 const BINARY: &[&str] = &["Add", "Div", "Max", "Mean", "Min", "Mul", "Pow", "Sub", "Sum"];
 const REDUCTIONS: &[&str] =
     &["ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "ReduceSumSquare"];
 const COMPOSED: &[&str] = &[
-    "InstanceNormalization", "LayerNormalization", "LogSoftmax", "LpNormalization", "RMSNormalization", "Softmax",
+    "InstanceNormalization",
+    "LayerNormalization",
+    "LogSoftmax",
+    "LpNormalization",
+    "RMSNormalization",
+    "Softmax",
 ];
 
 /// Whether the operator is an activation function; these are accepted from any domain.
@@ -289,7 +326,13 @@ impl Steps<'_, '_> {
         (Nest { dims: plain_dims(&shape), output: identity(&shape), inputs }, shape)
     }
 
-    fn step(&mut self, operator: &str, data: TensorId, shape: Vec<u64>, nest: Nest) -> Result<TensorId, Fault> {
+    fn step(
+        &mut self,
+        operator: &str,
+        data: TensorId,
+        shape: Vec<u64>,
+        nest: Nest,
+    ) -> Result<TensorId, Fault> {
         let name = format!("{}/{operator}", self.node.name());
         let element = self.builder.element(data);
         let name = self.builder.unused_name(name);

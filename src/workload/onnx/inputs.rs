@@ -9,21 +9,20 @@ pub(super) fn input_type(
     input: &proto::ValueInfo,
     options: &ReadOptions,
 ) -> Result<(Element, Vec<u64>), OnnxError> {
-    let untyped = |reason: &str| OnnxError::Tensor {
-        tensor: input.name.clone(),
-        reason: reason.to_owned(),
-    };
+    let untyped = |reason: &str| OnnxError::Tensor { tensor: input.name.clone(), reason: reason.to_owned() };
     let tensor_type = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
     let tensor_type = tensor_type.ok_or_else(|| untyped("the input is no dense tensor"))?;
     let dims = tensor_type.shape.as_ref().ok_or_else(|| untyped("the input has no shape"))?;
     let mut shape = Vec::new();
     for (axis, dim) in dims.dim.iter().enumerate() {
-        let extent = match binding(&input.name, axis, dim) {
-            Binding::Fixed(extent) => extent,
-            Binding::Free { bind, label } => *options.dims.get(&bind).ok_or(
-                OnnxError::UnboundDimension { tensor: input.name.clone(), axis, label, bind },
-            )?,
-        };
+        let extent =
+            match binding(&input.name, axis, dim) {
+                Binding::Fixed(extent) => extent,
+                Binding::Free { bind, label } => *options
+                    .dims
+                    .get(&bind)
+                    .ok_or(OnnxError::UnboundDimension { tensor: input.name.clone(), axis, label, bind })?,
+            };
         shape.push(extent);
     }
     Ok((Element(tensor_type.elem_type), shape))

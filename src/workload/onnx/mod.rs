@@ -181,8 +181,7 @@ pub enum OnnxError {
 /// # Errors
 /// The file cannot be read, is no ONNX model, or holds what [`parse`] refuses.
 pub fn load(path: &Path, options: &ReadOptions) -> Result<Workload, OnnxError> {
-    let bytes =
-        std::fs::read(path).map_err(|source| OnnxError::Open { path: path.to_owned(), source })?;
+    let bytes = std::fs::read(path).map_err(|source| OnnxError::Open { path: path.to_owned(), source })?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     from_bytes(&name, Bytes::from(bytes), options)
 }

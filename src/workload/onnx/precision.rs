@@ -41,14 +41,14 @@ impl Element {
     /// Bits of one element; `None` for strings and unknown types.
     pub fn bits(self) -> Option<u64> {
         Some(match self.0 {
-            25 | 26 => 2,                // uint2, int2
-            21..=23 => 4,                // uint4, int4, float4e2m1
-            27 | 28 => 6,                // float6e2m3, float6e3m2
+            25 | 26 => 2,                  // uint2, int2
+            21..=23 => 4,                  // uint4, int4, float4e2m1
+            27 | 28 => 6,                  // float6e2m3, float6e3m2
             2 | 3 | 9 | 17..=20 | 24 => 8, // uint8, int8, bool, float8*
-            4 | 5 | 10 | 16 => 16,       // uint16, int16, float16, bfloat16
-            1 | 6 | 12 => 32,            // float, int32, uint32
-            7 | 11 | 13 | 14 => 64,      // int64, double, uint64, complex64
-            15 => 128,                   // complex128
+            4 | 5 | 10 | 16 => 16,         // uint16, int16, float16, bfloat16
+            1 | 6 | 12 => 32,              // float, int32, uint32
+            7 | 11 | 13 | 14 => 64,        // int64, double, uint64, complex64
+            15 => 128,                     // complex128
             _ => return None,
         })
     }

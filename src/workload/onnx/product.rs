@@ -103,7 +103,13 @@ fn product<'a>(
     output.extend(right.outer.map(|_| along(columns)));
     let (data, weight) = if swapped { (right, left) } else { (left, right) };
     let inputs = vec![
-        operand("I", MemoryOperand::I1, Some(data.tensor), data.axes(&batch, D), builder.is_constant(data.tensor)),
+        operand(
+            "I",
+            MemoryOperand::I1,
+            Some(data.tensor),
+            data.axes(&batch, D),
+            builder.is_constant(data.tensor),
+        ),
         operand(
             "W",
             MemoryOperand::I2,

@@ -8,8 +8,19 @@ use crate::ids::TensorId;
 use crate::workload::LayoutMap;
 
 const OPERATORS: &[&str] = &[
-    "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Pad", "Reshape", "Slice", "SpaceToDepth", "Split",
-    "Squeeze", "Transpose", "Unsqueeze",
+    "Concat",
+    "DepthToSpace",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "Pad",
+    "Reshape",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
 ];
 
 /// Whether [`add`] knows the operator.
@@ -338,7 +349,8 @@ fn gather<'a>(
     let picked = builder.needed_values(indices)?.to_vec();
     let output = node.output(0).ok_or_else(|| invalid("it has no output"))?;
     let extent = shape[axis] as i64;
-    let picked: Vec<i64> = picked.iter().map(|index| if *index < 0 { index + extent } else { *index }).collect();
+    let picked: Vec<i64> =
+        picked.iter().map(|index| if *index < 0 { index + extent } else { *index }).collect();
     if picked.iter().any(|index| !(0..extent).contains(index)) {
         return Err(invalid(format!("index {picked:?} of {}", written(&shape))));
     }

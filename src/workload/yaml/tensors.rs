@@ -106,7 +106,11 @@ impl Builder<'_, '_> {
     ) -> Option<TensorId> {
         let (source, _) = layer.sources[index]?;
         if source == layer.id {
-            let origin = if layer.is_constant(index) { Origin::Constant } else { Origin::Input };
+            let origin = if layer.is_constant(index) {
+                Origin::Constant
+            } else {
+                Origin::Input
+            };
             let shape = axes.iter_mut().map(|axis| axis.own_extent(layer)).collect();
             return Some(self.tensor(layer, index, shape, origin));
         }
@@ -129,8 +133,11 @@ impl Builder<'_, '_> {
         if axes.len() != shape.len() {
             return false;
         }
-        let fits: Option<Vec<Fit>> =
-            axes.iter().zip(shape).map(|(axis, extent)| axis.fit(layer, *extent)).collect();
+        let fits: Option<Vec<Fit>> = axes
+            .iter()
+            .zip(shape)
+            .map(|(axis, extent)| axis.fit(layer, *extent))
+            .collect();
         let Some(fits) = fits else { return false };
         for (axis, fit) in axes.iter_mut().zip(&fits) {
             axis.axis.offset = -(fit.front as i64);
@@ -161,7 +168,13 @@ impl Builder<'_, '_> {
         ));
         let operator = "Reshape".to_owned();
         let map = LayoutMap::Reshape;
-        self.workload.layouts.push(Layout { name, operator, inputs: vec![input], output, map });
+        self.workload.layouts.push(Layout {
+            name,
+            operator,
+            inputs: vec![input],
+            output,
+            map,
+        });
         output
     }
 
@@ -201,20 +214,40 @@ impl Builder<'_, '_> {
             name = format!("{}#{}.{operand}", layer.name, layer.id);
         }
         let element_bits = layer.bits[index].0;
-        self.workload.tensors.push(Tensor { name, shape, element_bits, origin });
+        self.workload.tensors.push(Tensor {
+            name,
+            shape,
+            element_bits,
+            origin,
+        });
         id
     }
 
     fn finish(mut self) -> Workload {
         let read: BTreeSet<TensorId> = (self.workload.layers.iter())
             .flat_map(|layer| layer.inputs().iter().filter_map(|operand| operand.tensor))
-            .chain(self.workload.layouts.iter().flat_map(|layout| layout.inputs.iter().copied()))
+            .chain(
+                self.workload
+                    .layouts
+                    .iter()
+                    .flat_map(|layout| layout.inputs.iter().copied()),
+            )
             .collect();
-        let outputs = self.made.iter().flatten().filter(|tensor| !read.contains(tensor));
+        let outputs = self
+            .made
+            .iter()
+            .flatten()
+            .filter(|tensor| !read.contains(tensor));
         self.workload.outputs = outputs.copied().collect();
         let notes = [
-            (self.padded, "is derived from the shape of its input, the front half rounded up"),
-            (self.repadded, "does not fit its input and is derived from the shapes"),
+            (
+                self.padded,
+                "is derived from the shape of its input, the front half rounded up",
+            ),
+            (
+                self.repadded,
+                "does not fit its input and is derived from the shapes",
+            ),
         ];
         for (names, what) in notes {
             if let Some(first) = names.first() {
@@ -222,7 +255,9 @@ impl Builder<'_, '_> {
                     1 => String::new(),
                     count => format!(" and {} more", count - 1),
                 };
-                self.workload.notes.push(format!("padding of layer {first}{more} {what}"));
+                self.workload
+                    .notes
+                    .push(format!("padding of layer {first}{more} {what}"));
             }
         }
         self.workload
@@ -255,7 +290,9 @@ struct Fit {
 impl DerivedAxis {
     /// Extent of an axis whose tensor no layer makes: given, or the span without its padding.
     fn own_extent(&mut self, layer: &FileLayer<'_>) -> u64 {
-        let Some((dim, _)) = &self.derived else { return self.span };
+        let Some((dim, _)) = &self.derived else {
+            return self.span;
+        };
         let (front, back) = layer.padding.get(dim).copied().unwrap_or((0, 0));
         self.axis.offset = -(front as i64);
         match layer.extents.get(dim) {
@@ -266,9 +303,16 @@ impl DerivedAxis {
 
     fn fit(&self, layer: &FileLayer<'_>, extent: u64) -> Option<Fit> {
         let Some((dim, stride)) = &self.derived else {
-            return (self.span == extent).then_some(Fit { front: 0, padding: Padding::Given });
+            return (self.span == extent).then_some(Fit {
+                front: 0,
+                padding: Padding::Given,
+            });
         };
-        if layer.extents.get(dim).is_some_and(|(given, _)| *given != extent) {
+        if layer
+            .extents
+            .get(dim)
+            .is_some_and(|(given, _)| *given != extent)
+        {
             return None;
         }
         // Rows behind the last window remain unread; a stride of s leaves fewer than s of them.
@@ -278,7 +322,10 @@ impl DerivedAxis {
             && self.span <= extent + front + back
             && covers(front + back)
         {
-            return Some(Fit { front, padding: Padding::Given });
+            return Some(Fit {
+                front,
+                padding: Padding::Given,
+            });
         }
         let missing = self.span.saturating_sub(extent);
         // More padding than the window's own overhang would be rows of nothing but padding.
@@ -293,7 +340,10 @@ impl DerivedAxis {
         };
         // Convolutions pad alike on both sides and may not reach the last padded row, so the front
         // half is the larger one: 224 wide, 7 wide, stride 2 misses 5 and has 3 in front.
-        Some(Fit { front: missing.div_ceil(2), padding })
+        Some(Fit {
+            front: missing.div_ceil(2),
+            padding,
+        })
     }
 
     /// Positions that one window touches.
@@ -306,22 +356,35 @@ impl DerivedAxis {
 
 /// Axes of an operand with zero offsets.
 fn axes(layer: &FileLayer<'_>, indices: &[Dim]) -> Vec<DerivedAxis> {
-    let weights = ["K", "C"].iter().all(|name| indices.contains(&Dim::new(name)));
+    let weights = ["K", "C"]
+        .iter()
+        .all(|name| indices.contains(&Dim::new(name)));
     let mut axes: Vec<DerivedAxis> = Vec::new();
     let mut group: Option<usize> = None;
     for index in indices {
-        let relation = layer.relations.iter().find(|relation| relation.derived == *index);
+        let relation = layer
+            .relations
+            .iter()
+            .find(|relation| relation.derived == *index);
         let terms = match relation {
             Some(relation) => relation.terms.to_vec(),
             None => vec![(position(layer, index), 1)],
         };
-        let reach = terms.iter().map(|(dim, factor)| factor * (layer.dims[*dim].size - 1));
+        let reach = terms
+            .iter()
+            .map(|(dim, factor)| factor * (layer.dims[*dim].size - 1));
         let span = reach.sum::<u64>() + 1;
         let channel = matches!(index.0.as_str(), "K" | "C") && !weights;
         if let (Some(group), true, Some(last)) = (group, channel, axes.last_mut()) {
             last.axis.terms = vec![
-                Term { dim: group, coefficient: span },
-                Term { dim: terms[0].0, coefficient: 1 },
+                Term {
+                    dim: group,
+                    coefficient: span,
+                },
+                Term {
+                    dim: terms[0].0,
+                    coefficient: 1,
+                },
             ];
             last.span *= span;
             continue;
@@ -330,7 +393,10 @@ fn axes(layer: &FileLayer<'_>, indices: &[Dim]) -> Vec<DerivedAxis> {
         axes.push(DerivedAxis {
             axis: Axis {
                 terms: (terms.iter())
-                    .map(|(dim, coefficient)| Term { dim: *dim, coefficient: *coefficient })
+                    .map(|(dim, coefficient)| Term {
+                        dim: *dim,
+                        coefficient: *coefficient,
+                    })
                     .collect(),
                 offset: 0,
                 sliding: relation.is_some(),
@@ -344,7 +410,11 @@ fn axes(layer: &FileLayer<'_>, indices: &[Dim]) -> Vec<DerivedAxis> {
 
 /// Position of a loop dimension. Invariant: the equation was checked to have no other indices.
 fn position(layer: &FileLayer<'_>, dim: &Dim) -> usize {
-    layer.dims.iter().position(|candidate| candidate.dim == *dim).unwrap_or_default()
+    layer
+        .dims
+        .iter()
+        .position(|candidate| candidate.dim == *dim)
+        .unwrap_or_default()
 }
 
 fn dimensions(shape: &[u64]) -> String {
