@@ -19,7 +19,7 @@
 
 use super::CostError;
 use super::allocate::Ends;
-use super::problem::{Interface, Operand, Problem};
+use super::problem::{Interface, Operand, Problem, Relevance};
 use super::temporal::Loop;
 use super::unroll::{Unrolled, Unrolling};
 use crate::accelerator::Direction;
@@ -96,7 +96,8 @@ pub(super) fn nestings(problem: &Problem, order: &[Loop], ends: &Ends) -> SmallV
 impl Nesting {
     fn new(operand: &Operand, order: &[Loop], ends: &[usize]) -> Self {
         let irrelevant = |position: usize| operand.is_irrelevant(order[position].0);
-        let relevant = |position: usize| operand.relevant.contains(&order[position].0);
+        let relevant =
+            |position: usize| operand.relevance[order[position].0] == Relevance::Relevant;
         let product =
             |range: std::ops::Range<usize>| order[range].iter().map(|(_, n)| n).product::<u64>();
         let run = (0..order.len()).take_while(|position| irrelevant(*position)).count();
@@ -155,36 +156,8 @@ impl Contents {
                 irrelevant_above: SmallVec::new(),
             };
         }
-        // Products per arch level of the loops that make partial sums: S[v] and, below it, T[v-1].
-        let irrelevant = |(dim, factor): (usize, f64)| {
-            if operand.is_irrelevant(dim) { factor } else { 1.0 }
-        };
-        let spatial =
-            |v: usize| unrolled.levels[v].iter().map(|pair| irrelevant(*pair)).product::<f64>();
-        let temporal = |v: usize| {
-            let start = if v < 2 { 0 } else { ends[v - 2] };
-            order[start..ends[v - 1]]
-                .iter()
-                .map(|(dim, n)| irrelevant((*dim, *n as f64)))
-                .product::<f64>()
-        };
-        let above: PerLevel<f64> = (0..count)
-            .map(|v| if v == 0 { spatial(0) } else { temporal(v) * spatial(v) })
-            .chain([1.0, 1.0])
-            .collect();
-        let irrelevant_above: PerLevel<f64> =
-            (0..above.len()).map(|v| above[v..].iter().product()).collect();
-        let partial: PerLevel<bool> = (0..count)
-            .map(|v| {
-                (v + 1..count).any(|upper| temporal(upper) > 1.0)
-                    || unrolled.levels[v + 1..]
-                        .iter()
-                        .flatten()
-                        .any(|(dim, factor)| operand.is_irrelevant(*dim) && *factor > 1.0)
-            })
-            .collect();
-        let precision = partial
-            .iter()
+        let (partial, irrelevant_above) = partial_sums(operand, unrolled, order, ends);
+        let precision = (partial.iter())
             .map(|partial| if *partial { operand.partial_bits } else { operand.bits })
             .collect();
         Self { elements, precision, partial, irrelevant_above }
@@ -194,6 +167,36 @@ impl Contents {
     pub fn bits(&self, v: usize) -> u64 {
         self.elements[v] * self.precision[v]
     }
+}
+
+/// Per arch level v of the output: whether a loop above v makes partial sums, and the product of
+/// such loops at v and above (with one more entry beyond the top).
+fn partial_sums(
+    operand: &Operand,
+    unrolled: &Unrolled,
+    order: &[Loop],
+    ends: &[usize],
+) -> (PerLevel<bool>, PerLevel<f64>) {
+    let count = ends.len() + 1;
+    let mut partial: PerLevel<bool> = smallvec![false; count];
+    let mut product: PerLevel<f64> = smallvec![1.0; count + 2];
+    let mut above = false;
+    for v in (0..count).rev() {
+        partial[v] = above;
+        product[v] = product[v + 1];
+        let mut meet = |dim: usize, factor: f64| {
+            if operand.is_irrelevant(dim) {
+                product[v] *= factor;
+                above |= factor > 1.0;
+            }
+        };
+        unrolled.levels[v].iter().for_each(|(dim, factor)| meet(*dim, *factor));
+        if v > 0 {
+            let start = if v > 1 { ends[v - 2] } else { 0 };
+            order[start..ends[v - 1]].iter().for_each(|(dim, factor)| meet(*dim, *factor as f64));
+        }
+    }
+    (partial, product)
 }
 
 impl Traffic {

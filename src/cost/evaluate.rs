@@ -191,6 +191,11 @@ impl<'a> Mapped<'a> {
 }
 
 impl Priced<'_> {
+    /// A lower bound of the latency: no stall, no loading.
+    pub fn least_latency(&self) -> f64 {
+        self.nestings[0].total() as f64 + self.mapped.drain
+    }
+
     /// The parts of the latency.
     pub fn latency(&self) -> Latency {
         let problem = self.mapped.problem;
@@ -398,6 +403,18 @@ mod tests {
         assert_eq!(
             error(40),
             "no loop order fits the memories: even the smallest tile of I + W + O needs 72 bits in sram of 40 bits"
+        );
+    }
+
+    #[test]
+    fn operands_have_memory_operands_of_their_own() {
+        let mut nest = dot_product();
+        nest.operands[2].memory = MemoryOperand::I1;
+        let order = [(Dim::new("C"), 4)];
+        let error = evaluate(&nest, &one_unit(1024), "unit", &[], &order, Allocation::Uneven);
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "operands I and W are both linked to I1: link them to different memory operands"
         );
     }
 

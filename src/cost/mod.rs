@@ -4,8 +4,8 @@
 //! `unroll`), loop order and uneven allocation of loops to memories (`temporal`, `allocate`), word
 //! accesses per memory, operand and direction with their energy (`access`), stalls from double
 //! buffering and port sharing (`latency`), on- and off-loading (`load`), all of one loop order
-//! (`evaluate`), search over loop orders ([`search`]), and the shared content-keyed table of results
-//! ([`table`]). `problem` is the nest on the hierarchy in flat indices, which all of these read.
+//! (`evaluate`), search over loop orders ([`mod@search`]), and the shared content-keyed table of results
+//! ([`mod@table`]). `problem` is the nest on the hierarchy in flat indices, which all of these read.
 //!
 //! Invariant: this module knows neither allocation nor schedule.
 
@@ -249,6 +249,18 @@ pub enum CostError {
         memory: MemoryOperand,
         /// Core name.
         core: String,
+    },
+    /// Two operands linked to one memory operand.
+    #[error(
+        "operands {first} and {second} are both linked to {memory}: link them to different memory operands"
+    )]
+    OperandTwice {
+        /// Operand name.
+        first: String,
+        /// The other's name.
+        second: String,
+        /// The memory operand.
+        memory: MemoryOperand,
     },
     /// No loop order fits.
     #[error(

@@ -146,6 +146,15 @@ impl<'a> Problem<'a> {
                     core: core.to_owned(),
                 });
             }
+            if let Some(other) =
+                nest.operands[..position].iter().find(|other| other.memory == operand.memory)
+            {
+                return Err(CostError::OperandTwice {
+                    first: other.name.clone(),
+                    second: operand.name.clone(),
+                    memory: operand.memory,
+                });
+            }
             first += 4 * flat.levels.len();
             operands.push(flat);
         }

@@ -163,3 +163,90 @@ fn merge(into: &mut Factors, factors: &Factors) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accelerator::{Array, Direction, Memory, Port, PortKind};
+    use crate::cost::Hierarchy;
+    use crate::units::{Bits, BitsPerCycle, Picojoules};
+    use crate::workload::nest::{LoopNest, NestOperand};
+    use crate::workload::{Dim, MemoryOperand};
+    use smallvec::smallvec;
+
+    fn nest(k: u64) -> LoopNest {
+        let output = NestOperand {
+            name: "O".to_owned(),
+            memory: MemoryOperand::O,
+            indices: vec![Dim::new("K")],
+            bits: 8,
+            partial_bits: 8,
+            constant: false,
+        };
+        LoopNest {
+            operator: "Add".to_owned(),
+            dims: vec![(Dim::new("K"), k), (Dim::new("C"), 64)],
+            relations: Vec::new(),
+            operands: vec![output],
+        }
+    }
+
+    fn array(units: [u64; 2]) -> Hierarchy {
+        let register = Memory {
+            name: "register".to_owned(),
+            size: Bits(8),
+            read_cost: Picojoules(0.0),
+            write_cost: Picojoules(0.0),
+            operands: vec![MemoryOperand::O],
+            ports: vec![Port {
+                name: "rw".to_owned(),
+                kind: PortKind::ReadWrite,
+                bandwidth_min: BitsPerCycle(8),
+                bandwidth_max: BitsPerCycle(8),
+                allocation: Direction::ALL.map(|direction| (MemoryOperand::O, direction)).to_vec(),
+            }],
+            served: Vec::new(),
+            double_buffering: false,
+            area: 0.0,
+            latency: 1,
+            shared_instance: None,
+        };
+        let shared = Memory { name: "sram".to_owned(), served: vec![0, 1], ..register.clone() };
+        Hierarchy {
+            array: Array {
+                dims: vec![("D1".to_owned(), units[0]), ("D2".to_owned(), units[1])],
+                unit_energy: Picojoules(1.0),
+                unit_area: 0.0,
+                systolic: Vec::new(),
+            },
+            memories: vec![register, shared],
+            dram: None,
+        }
+    }
+
+    fn factor(k: u64, units: u64, wanted: f64, version: Version) -> f64 {
+        let (nest, hierarchy) = (nest(k), array([units, 1]));
+        let problem = Problem::new(&nest, &hierarchy, "core").unwrap();
+        convert(&problem, &vec![smallvec![(0, wanted)], smallvec![]], version)[0][0].1
+    }
+
+    #[test]
+    fn rounds_are_made_equal() {
+        // 50 on 32 units: two rounds of 25. 27 on 4: seven rounds of 27/7, or 3 whole ones.
+        assert_eq!(factor(50, 32, 32.0, Version::Fractional), 25.0);
+        assert_eq!(factor(27, 4, 4.0, Version::Fractional), 27.0 / 7.0);
+        assert_eq!(factor(27, 4, 4.0, Version::Integer), 3.0);
+        assert_eq!(factor(64, 16, 99.0, Version::Fractional), 16.0);
+    }
+
+    #[test]
+    fn irrelevant_units_share_one_word() {
+        let (nest, hierarchy) = (nest(32), array([8, 4]));
+        let problem = Problem::new(&nest, &hierarchy, "core").unwrap();
+        let mapping = vec![smallvec![(0, 8.0)], smallvec![(1, 4.0)]];
+        let unrolling = Unrolling::new(&problem, &mapping, Version::Fractional);
+        // 32 registers, one sram. The sram delivers 8 words for 8 outputs, each to 4 units.
+        assert_eq!(unrolling.operands[0].unit_count, [32, 32, 1]);
+        assert_eq!(unrolling.operands[0].boost, [1, 8, 1]);
+    }
+}
