@@ -37,25 +37,11 @@ impl Demand {
             let operands = (0..layer.operands.len())
                 .map(|operand| {
                     let id = LayerId::from(index);
-                    Regions {
-                        case,
-                        partition,
-                        id,
-                        layer,
-                        dims: &grid.dims,
-                        operand,
-                    }
-                    .derive(report)
+                    Regions { case, partition, id, layer, dims: &grid.dims, operand }.derive(report)
                 })
                 .collect();
-            layers.push(LayerDemand {
-                first: grid.first.0,
-                operands,
-            });
-            layer_of.extend(std::iter::repeat_n(
-                LayerId::from(index),
-                grid.count as usize,
-            ));
+            layers.push(LayerDemand { first: grid.first.0, operands });
+            layer_of.extend(std::iter::repeat_n(LayerId::from(index), grid.count as usize));
         }
         let fragments = partition.len();
         let mut demand = Self {
@@ -85,10 +71,7 @@ impl Demand {
     pub fn inputs(&self, cn: CnId) -> impl Iterator<Item = (usize, FragmentId)> + '_ {
         let layer = self.of(cn);
         (1..layer.operands.len()).flat_map(move |operand| {
-            layer
-                .fragments(cn, operand)
-                .iter()
-                .map(move |fragment| (operand, *fragment))
+            layer.fragments(cn, operand).iter().map(move |fragment| (operand, *fragment))
         })
     }
 
@@ -108,11 +91,7 @@ impl Demand {
             }
             for fragment in layer.fragments(cn, 0) {
                 if let Some(first) = self.maker[fragment.index()].replace(cn) {
-                    report.add(Violation::TwoMakers {
-                        fragment: *fragment,
-                        first,
-                        second: cn,
-                    });
+                    report.add(Violation::TwoMakers { fragment: *fragment, first, second: cn });
                 }
             }
         }
@@ -126,11 +105,7 @@ impl Demand {
             match (case.workload.tensor(tensor).origin, maker) {
                 (Origin::Layer(_), None) => report.add(Violation::NoMaker { fragment, tensor }),
                 (Origin::Input | Origin::Constant, Some(cn)) => {
-                    report.add(Violation::MadeInput {
-                        fragment,
-                        tensor,
-                        cn: *cn,
-                    });
+                    report.add(Violation::MadeInput { fragment, tensor, cn: *cn });
                 }
                 _ => {}
             }
@@ -143,13 +118,7 @@ impl Demand {
             let layer = &case.workload.layers[self.layer_of[cn.index()].index()];
             let class_id = case.graph.class_of[cn.index()];
             let class = &case.graph.classes[class_id.index()];
-            let mut wrong = |what| {
-                report.add(Violation::WrongClass {
-                    cn,
-                    class: class_id,
-                    what,
-                })
-            };
+            let mut wrong = |what| report.add(Violation::WrongClass { cn, class: class_id, what });
             let grid = &case.graph.layers[self.layer_of[cn.index()].index()];
             let offset = cn.0 - grid.first.0;
             let sizes = grid.dims.iter().map(|dim| {
@@ -185,8 +154,7 @@ impl LayerDemand {
     }
 
     fn fragments(&self, cn: CnId, operand: usize) -> &[FragmentId] {
-        self.region(cn, operand)
-            .map_or(&[], |region| &region.fragments)
+        self.region(cn, operand).map_or(&[], |region| &region.fragments)
     }
 }
 
@@ -197,16 +165,11 @@ fn outputs(case: &Case<'_>, partition: &Partition) -> Vec<(FragmentId, TensorId)
         match case.workload.tensor(*tensor).origin {
             Origin::Layout(_) => {
                 let shape = &case.workload.tensor(*tensor).shape;
-                let region: Vec<Vec<u64>> =
-                    shape.iter().map(|extent| (0..*extent).collect()).collect();
+                let region: Vec<Vec<u64>> = shape.iter().map(|extent| (0..*extent).collect()).collect();
                 let touched = layouts::touched(case.workload, partition, *tensor, &region);
                 outputs.extend(touched.into_iter().map(|(fragment, _)| (fragment, *tensor)));
             }
-            _ => outputs.extend(
-                partition
-                    .fragments_of(*tensor)
-                    .map(|fragment| (fragment, *tensor)),
-            ),
+            _ => outputs.extend(partition.fragments_of(*tensor).map(|fragment| (fragment, *tensor))),
         }
     }
     outputs.sort_unstable();

@@ -30,29 +30,19 @@ pub(super) fn check(case: &Case<'_>, claims: &Claims<'_>, traffic: &Traffic, rep
         add(&mut claimed, row.component, row.action, row.unit, row.count);
     }
     report.checked.rows = claims.ledger.rows.len() as u64;
-    let keys = claimed
-        .keys()
-        .chain(derived.keys().filter(|key| !claimed.contains_key(key)));
+    let keys = claimed.keys().chain(derived.keys().filter(|key| !claimed.contains_key(key)));
     for key in keys {
         let count = |counts: &Counts| counts.get(key).copied().unwrap_or(0);
         let (claimed, derived) = (count(&claimed), count(&derived));
         if claimed != derived {
             let (component, action, unit) = (key.0, key.1, Picojoules(f64::from_bits(key.2)));
-            report.add(Violation::Energy {
-                component,
-                action,
-                unit,
-                claimed,
-                derived,
-            });
+            report.add(Violation::Energy { component, action, unit, claimed, derived });
         }
     }
 }
 
 fn add(counts: &mut Counts, component: Component, action: Action, unit: Picojoules, count: u64) {
-    let sum = counts
-        .entry((component, action, unit.0.to_bits()))
-        .or_insert(0);
+    let sum = counts.entry((component, action, unit.0.to_bits())).or_insert(0);
     *sum = sum.saturating_add(count);
 }
 
@@ -66,13 +56,7 @@ fn count_executions(case: &Case<'_>, counts: &mut Counts) {
         let cost = &case.costs.nodes[index].cost;
         let times = executions[index];
         let array = Component::Array(node.core);
-        add(
-            counts,
-            array,
-            Action::Operate,
-            cost.operation_energy,
-            cost.operations * times,
-        );
+        add(counts, array, Action::Operate, cost.operation_energy, cost.operations * times);
         let memories = &case.accelerator.kind(node.core).memories;
         for access in &cost.accesses {
             let (component, memory) = match memories.get(access.memory) {
@@ -98,20 +82,8 @@ fn count_words(case: &Case<'_>, traffic: &Traffic, counts: &mut Counts) {
         };
         let send = narrow(pool.read_port, memory.read_cost);
         let receive = narrow(pool.write_port, memory.write_cost);
-        add(
-            counts,
-            component,
-            Action::Send,
-            send,
-            traffic.read_words[index],
-        );
-        add(
-            counts,
-            component,
-            Action::Receive,
-            receive,
-            traffic.write_words[index],
-        );
+        add(counts, component, Action::Send, send, traffic.read_words[index]);
+        add(counts, component, Action::Receive, receive, traffic.write_words[index]);
     }
 }
 
@@ -131,8 +103,5 @@ fn count_links(case: &Case<'_>, traffic: &Traffic, counts: &mut Counts) {
 
 fn memory_of<'a>(case: &Case<'a>, pool: PoolId) -> (Component, &'a crate::accelerator::Memory) {
     let at = case.accelerator.pool(pool);
-    (
-        Component::Memory(at.core, at.memory as u32),
-        case.accelerator.memory(pool),
-    )
+    (Component::Memory(at.core, at.memory as u32), case.accelerator.memory(pool))
 }

@@ -58,31 +58,21 @@ pub(super) struct Flows {
 impl Flows {
     /// None yet.
     pub fn new(case: &Case<'_>) -> Self {
-        let (pools, resources) = (
-            case.accelerator.pools.len(),
-            case.accelerator.resources.len(),
-        );
+        let (pools, resources) = (case.accelerator.pools.len(), case.accelerator.resources.len());
         let traffic = Traffic {
             read_words: vec![0; pools],
             write_words: vec![0; pools],
             active: vec![Cycles::ZERO; resources],
             bits: vec![Bits::ZERO; resources],
         };
-        Self {
-            seen: BTreeSet::new(),
-            uses: vec![Vec::new(); resources],
-            traffic,
-            count: 0,
-        }
+        Self { seen: BTreeSet::new(), uses: vec![Vec::new(); resources], traffic, count: 0 }
     }
 
     /// Checks one flow on its own and records what it uses.
     pub fn check(&mut self, case: &Case<'_>, flow: &Flow<'_>, report: &mut Report) {
         self.count += 1;
         if !self.seen.insert(flow.transfer) {
-            report.add(Violation::TransferTwice {
-                transfer: flow.transfer,
-            });
+            report.add(Violation::TransferTwice { transfer: flow.transfer });
         }
         self.count_words(case, flow);
         let mut resources: Vec<ResourceId> = Vec::new();
@@ -95,11 +85,7 @@ impl Flows {
                 }
                 None => {
                     let (transfer, from) = (flow.transfer, flow.from);
-                    report.add(Violation::NoRoute {
-                        transfer,
-                        from,
-                        to: *to,
-                    });
+                    report.add(Violation::NoRoute { transfer, from, to: *to });
                 }
             }
         }
@@ -108,28 +94,18 @@ impl Flows {
         let used = check_segments(flow, report);
         for resource in &resources {
             let uses = &mut self.uses[resource.index()];
-            uses.extend(
-                flow.segments
-                    .iter()
-                    .map(|(start, end)| (*start, *end, flow.transfer)),
-            );
+            uses.extend(flow.segments.iter().map(|(start, end)| (*start, *end, flow.transfer)));
             self.traffic.active[resource.index()] += used;
             self.traffic.bits[resource.index()] += flow.bits;
         }
-        let rates = resources
-            .iter()
-            .map(|id| case.accelerator.resources[id.index()].bandwidth.0);
+        let rates = resources.iter().map(|id| case.accelerator.resources[id.index()].bandwidth.0);
         if let Some(rate) = rates.min().filter(|rate| *rate > 0) {
             check_rate(case, flow, rate, used, report);
         }
         if let Some((_, end)) = flow.span() {
             let derived = Cycles(end.0.saturating_add(latency));
             if flow.time != derived {
-                report.add(Violation::Arrival {
-                    transfer: flow.transfer,
-                    claimed: flow.time,
-                    derived,
-                });
+                report.add(Violation::Arrival { transfer: flow.transfer, claimed: flow.time, derived });
             }
         }
     }
@@ -141,17 +117,13 @@ impl Flows {
             return;
         }
         let words = |pool: PoolId, port: ResourceId| {
-            let narrow = case
-                .accelerator
-                .port(pool, port)
-                .map_or(1, |port| port.bandwidth_min.0);
+            let narrow = case.accelerator.port(pool, port).map_or(1, |port| port.bandwidth_min.0);
             flow.bits.0.div_ceil(narrow.max(1))
         };
         let source = case.accelerator.pool(flow.from);
         self.traffic.read_words[flow.from.index()] += words(flow.from, source.read_port);
         for to in flow.to {
-            self.traffic.write_words[to.index()] +=
-                words(*to, case.accelerator.pool(*to).write_port);
+            self.traffic.write_words[to.index()] += words(*to, case.accelerator.pool(*to).write_port);
         }
     }
 
@@ -168,12 +140,7 @@ impl Flows {
                 match last {
                     Some((until, first)) if start < until => {
                         let resource = ResourceId::from(index);
-                        report.add(Violation::Contention {
-                            resource,
-                            first,
-                            second,
-                            time: start,
-                        });
+                        report.add(Violation::Contention { resource, first, second, time: start });
                     }
                     _ => {}
                 }
@@ -200,11 +167,7 @@ fn check_segments(flow: &Flow<'_>, report: &mut Report) -> Cycles {
         report.add(Violation::Segments { transfer });
     }
     if let Some((start, _)) = flow.span().filter(|(start, _)| *start < flow.issued) {
-        report.add(Violation::BeforeIssue {
-            transfer,
-            issued: flow.issued,
-            start,
-        });
+        report.add(Violation::BeforeIssue { transfer, issued: flow.issued, start });
     }
     used
 }
@@ -217,8 +180,7 @@ fn check_rate(case: &Case<'_>, flow: &Flow<'_>, rate: u64, used: Cycles, report:
         packet => packet,
     };
     let full = Cycles(packet.0.div_ceil(rate));
-    let derived =
-        Cycles((flow.bits.0 / packet.0) * full.0 + (flow.bits.0 % packet.0).div_ceil(rate));
+    let derived = Cycles((flow.bits.0 / packet.0) * full.0 + (flow.bits.0 % packet.0).div_ceil(rate));
     let least = Cycles(flow.bits.0.div_ceil(rate));
     let wrong = match case.options.contention {
         Contention::Exclusive => used != derived,
@@ -226,27 +188,12 @@ fn check_rate(case: &Case<'_>, flow: &Flow<'_>, rate: u64, used: Cycles, report:
     };
     if wrong {
         let (claimed, bits) = (used, flow.bits);
-        report.add(Violation::Rate {
-            transfer,
-            claimed,
-            derived,
-            bits,
-            packet,
-            rate,
-        });
+        report.add(Violation::Rate { transfer, claimed, derived, bits, packet, rate });
     }
     if case.options.contention == Contention::Exclusive {
-        for (start, end) in flow
-            .segments
-            .iter()
-            .take(flow.segments.len().saturating_sub(1))
-        {
+        for (start, end) in flow.segments.iter().take(flow.segments.len().saturating_sub(1)) {
             if end.saturating_sub(*start).0 % full.0 != 0 {
-                report.add(Violation::WithinPacket {
-                    transfer,
-                    time: *end,
-                    packet: full,
-                });
+                report.add(Violation::WithinPacket { transfer, time: *end, packet: full });
             }
         }
     }

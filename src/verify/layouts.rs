@@ -21,9 +21,7 @@ pub(super) fn touched(
     tensor: TensorId,
     region: &[Vec<u64>],
 ) -> Vec<(FragmentId, u64)> {
-    let elements = region.iter().fold(1u64, |count, indices| {
-        count.saturating_mul(indices.len() as u64)
-    });
+    let elements = region.iter().fold(1u64, |count, indices| count.saturating_mul(indices.len() as u64));
     match elements <= CAP {
         true => one_by_one(workload, partition, tensor, region),
         false => by_boxes(workload, partition, tensor, region),
@@ -39,11 +37,7 @@ fn one_by_one(
     let mut elements: Vec<(TensorId, u64, FragmentId)> = Vec::new();
     let mut at = vec![0; region.len()];
     loop {
-        let index = at
-            .iter()
-            .zip(region)
-            .map(|(at, indices)| indices[*at])
-            .collect();
+        let index = at.iter().zip(region).map(|(at, indices)| indices[*at]).collect();
         if let Some((tensor, index)) = source(workload, tensor, index) {
             let number = row_major(&index, &workload.tensor(tensor).shape);
             if partition.has_fragments(tensor) {
@@ -51,10 +45,7 @@ fn one_by_one(
             }
         }
         // The next index of the product, the last axis fastest.
-        let Some(axis) = (0..at.len())
-            .rev()
-            .find(|axis| at[*axis] + 1 < region[*axis].len())
-        else {
+        let Some(axis) = (0..at.len()).rev().find(|axis| at[*axis] + 1 < region[*axis].len()) else {
             break;
         };
         at[axis] += 1;
@@ -75,10 +66,7 @@ fn by_boxes(
     tensor: TensorId,
     region: &[Vec<u64>],
 ) -> Vec<(FragmentId, u64)> {
-    let sets: Vec<AxisSet> = region
-        .iter()
-        .map(|indices| AxisSet::from_sorted(indices))
-        .collect();
+    let sets: Vec<AxisSet> = region.iter().map(|indices| AxisSet::from_sorted(indices)).collect();
     let mut counts: BTreeMap<FragmentId, u64> = BTreeMap::new();
     for piece in layout::resolve(workload, tensor, &sets) {
         if !partition.has_fragments(piece.tensor) {
@@ -96,11 +84,7 @@ fn by_boxes(
 }
 
 /// Follows one element to the tensor that holds it; none for padding.
-fn source(
-    workload: &Workload,
-    mut tensor: TensorId,
-    mut index: Vec<u64>,
-) -> Option<(TensorId, Vec<u64>)> {
+fn source(workload: &Workload, mut tensor: TensorId, mut index: Vec<u64>) -> Option<(TensorId, Vec<u64>)> {
     while let Origin::Layout(operator) = workload.tensor(tensor).origin {
         let operator = workload.layouts.get(operator as usize)?;
         (tensor, index) = through(workload, operator, &index)?;
@@ -143,11 +127,7 @@ fn through(workload: &Workload, operator: &Layout, index: &[u64]) -> Option<(Ten
             .map(|(index, (start, step))| start.checked_add_signed(step * *index as i64))
             .collect::<Option<_>>()?,
         LayoutMap::Pad { before } => (index.iter().zip(before).zip(shape))
-            .map(|((index, before), extent)| {
-                index
-                    .checked_add_signed(-before)
-                    .filter(|index| index < extent)
-            })
+            .map(|((index, before), extent)| index.checked_add_signed(-before).filter(|index| index < extent))
             .collect::<Option<_>>()?,
         LayoutMap::Expand => {
             let added = index.len() - shape.len();
@@ -160,10 +140,7 @@ fn through(workload: &Workload, operator: &Layout, index: &[u64]) -> Option<(Ten
 }
 
 fn row_major(index: &[u64], shape: &[u64]) -> u64 {
-    index
-        .iter()
-        .zip(shape)
-        .fold(0, |number, (index, extent)| number * extent + index)
+    index.iter().zip(shape).fold(0, |number, (index, extent)| number * extent + index)
 }
 
 #[cfg(test)]
@@ -179,10 +156,7 @@ mod tests {
             element_bits: 8,
             origin,
         };
-        let mut tensors: Vec<Tensor> = inputs
-            .iter()
-            .map(|shape| tensor(shape, Origin::Input))
-            .collect();
+        let mut tensors: Vec<Tensor> = inputs.iter().map(|shape| tensor(shape, Origin::Input)).collect();
         tensors.push(tensor(output, Origin::Layout(0)));
         let operator = Layout {
             name: "l".to_owned(),
@@ -215,9 +189,7 @@ mod tests {
 
     #[test]
     fn a_transpose_moves_axes() {
-        let map = LayoutMap::Transpose {
-            permutation: vec![1, 2, 0],
-        };
+        let map = LayoutMap::Transpose { permutation: vec![1, 2, 0] };
         let workload = network(&[&[2, 3, 4]], &[3, 4, 2], map);
         assert_eq!(follow(&workload, &[2, 3, 1]), Some((0, vec![1, 2, 3])));
     }
@@ -232,22 +204,15 @@ mod tests {
 
     #[test]
     fn a_slice_may_run_backwards() {
-        let map = LayoutMap::Slice {
-            starts: vec![8],
-            steps: vec![-2],
-        };
-        assert_eq!(
-            follow(&network(&[&[9]], &[5], map), &[3]),
-            Some((0, vec![2]))
-        );
+        let map = LayoutMap::Slice { starts: vec![8], steps: vec![-2] };
+        assert_eq!(follow(&network(&[&[9]], &[5], map), &[3]), Some((0, vec![2])));
     }
 
     #[test]
     fn padding_is_no_data() {
         let workload = network(&[&[3]], &[6], LayoutMap::Pad { before: vec![2] });
-        let found: Vec<Option<u64>> = (0..6)
-            .map(|index| follow(&workload, &[index]).map(|(_, index)| index[0]))
-            .collect();
+        let found: Vec<Option<u64>> =
+            (0..6).map(|index| follow(&workload, &[index]).map(|(_, index)| index[0])).collect();
         assert_eq!(found, [None, None, Some(0), Some(1), Some(2), None]);
     }
 
@@ -255,5 +220,33 @@ mod tests {
     fn an_expansion_reads_extent_one_at_zero() {
         let workload = network(&[&[1, 4]], &[2, 3, 4], LayoutMap::Expand);
         assert_eq!(follow(&workload, &[1, 2, 3]), Some((0, vec![0, 3])));
+    }
+
+    #[test]
+    fn boxes_and_single_elements_agree() {
+        let maps: [(&[&[u64]], &[u64], LayoutMap); 7] = [
+            (&[&[3, 4]], &[2, 6], LayoutMap::Reshape),
+            (&[&[6, 10]], &[4, 15], LayoutMap::Reshape),
+            (&[&[2, 3, 4]], &[3, 4, 2], LayoutMap::Transpose { permutation: vec![1, 2, 0] }),
+            (&[&[2, 2], &[2, 3]], &[2, 5], LayoutMap::Concat { axis: 1 }),
+            (&[&[9]], &[5], LayoutMap::Slice { starts: vec![8], steps: vec![-2] }),
+            (&[&[3]], &[6], LayoutMap::Pad { before: vec![2] }),
+            (&[&[1, 4]], &[2, 3, 4], LayoutMap::Expand),
+        ];
+        for (inputs, output, map) in maps {
+            let workload = network(inputs, output, map.clone());
+            let partition = Partition::by_element(&workload);
+            let tensor = workload.outputs[0];
+            // All regions from an index to the end of each axis, and every second index.
+            for start in 0..*output.iter().min().unwrap() {
+                for step in [1, 2] {
+                    let region: Vec<Vec<u64>> =
+                        output.iter().map(|extent| (start..*extent).step_by(step).collect()).collect();
+                    let single = one_by_one(&workload, &partition, tensor, &region);
+                    let boxes = by_boxes(&workload, &partition, tensor, &region);
+                    assert_eq!(single, boxes, "{map:?} of {region:?}");
+                }
+            }
+        }
     }
 }

@@ -31,12 +31,7 @@ impl Machine<'_, '_> {
         };
         let state = self.states[cn.index()];
         if state != from {
-            self.report.add(Violation::Life {
-                cn,
-                step,
-                time,
-                state,
-            });
+            self.report.add(Violation::Life { cn, step, time, state });
             return false;
         }
         self.states[cn.index()] = to;
@@ -53,12 +48,7 @@ impl Machine<'_, '_> {
             if let Some(producer) = self.demand.maker[fragment.index()] {
                 released = released.max(self.times[producer.index()].end);
                 if self.states[producer.index()] != State::Done {
-                    self.report.add(Violation::Precedence {
-                        cn,
-                        producer,
-                        fragment,
-                        time,
-                    });
+                    self.report.add(Violation::Precedence { cn, producer, fragment, time });
                 }
             }
             match self.home(cn, operand) {
@@ -70,23 +60,13 @@ impl Machine<'_, '_> {
                 Home::Nowhere => {}
             }
         }
-        self.times[cn.index()] = CnTimes {
-            released,
-            admitted: time,
-            ..CnTimes::default()
-        };
+        self.times[cn.index()] = CnTimes { released, admitted: time, ..CnTimes::default() };
         let core = self.case.placement.core_of[cn.index()];
         let admitted = &mut self.admitted[core.index()];
         *admitted += 1;
         let slots = 1 + slots_ahead(self.case, cn);
         if *admitted > slots && !all_present {
-            self.report.add(Violation::Slots {
-                core,
-                cn,
-                time,
-                admitted: *admitted,
-                slots,
-            });
+            self.report.add(Violation::Slots { core, cn, time, admitted: *admitted, slots });
         }
         self.reserve(cn, time, reserved);
     }
@@ -99,19 +79,11 @@ impl Machine<'_, '_> {
             *sum = sum.saturating_add(bits.0);
         }
         let derived = self.reservation(cn);
-        for pool in claimed
-            .keys()
-            .chain(derived.keys().filter(|pool| !claimed.contains_key(pool)))
-        {
+        for pool in claimed.keys().chain(derived.keys().filter(|pool| !claimed.contains_key(pool))) {
             let bits = |sums: &BTreeMap<PoolId, u64>| Bits(sums.get(pool).copied().unwrap_or(0));
             let (claimed, derived) = (bits(&claimed), bits(&derived));
             if claimed != derived {
-                self.report.add(Violation::Reservation {
-                    cn,
-                    pool: *pool,
-                    claimed,
-                    derived,
-                });
+                self.report.add(Violation::Reservation { cn, pool: *pool, claimed, derived });
             }
         }
         for (pool, bits) in derived {
@@ -124,8 +96,7 @@ impl Machine<'_, '_> {
     fn reservation(&self, cn: CnId) -> BTreeMap<PoolId, u64> {
         let node = self.case.placement.node(cn);
         let class = self.case.graph.class(cn);
-        let tiles =
-            &self.case.costs.nodes[self.case.placement.node_of[cn.index()] as usize].stream_tiles;
+        let tiles = &self.case.costs.nodes[self.case.placement.node_of[cn.index()] as usize].stream_tiles;
         let mut sums = BTreeMap::new();
         for (operand, place) in node.operands.iter().enumerate() {
             let bits = match (place.streamed, operand) {
@@ -147,38 +118,21 @@ impl Machine<'_, '_> {
         self.times[cn.index()].start = time;
         let core = self.case.placement.core_of[cn.index()];
         if let Some(running) = self.running[core.index()].replace(cn) {
-            self.report.add(Violation::CoreBusy {
-                core,
-                cn,
-                time,
-                running,
-            });
+            self.report.add(Violation::CoreBusy { core, cn, time, running });
         }
         for (operand, fragment) in self.demand.inputs(cn) {
             match self.home(cn, operand) {
                 Home::Pool(pool) if !self.space.holds(fragment, pool) => {
-                    self.report.add(Violation::InputMissing {
-                        cn,
-                        operand,
-                        fragment,
-                        pool,
-                        time,
-                    });
+                    self.report.add(Violation::InputMissing { cn, operand, fragment, pool, time });
                 }
                 Home::Streamed if !self.space.in_dram(fragment) => {
-                    self.report.add(Violation::StreamedInputMissing {
-                        cn,
-                        operand,
-                        fragment,
-                        time,
-                    });
+                    self.report.add(Violation::StreamedInputMissing { cn, operand, fragment, time });
                 }
                 _ => {}
             }
         }
         let cost = &self.case.costs.nodes[self.case.placement.node_of[cn.index()] as usize];
-        self.streams
-            .start(cn, self.case.placement.node(cn), cost, time);
+        self.streams.start(cn, self.case.placement.node(cn), cost, time);
     }
 
     pub(super) fn end(&mut self, cn: CnId, time: Cycles) {
@@ -192,12 +146,7 @@ impl Machine<'_, '_> {
         let computed = Cycles(start.0.saturating_add(cost.cycles.0));
         let expected = computed.max(streamed);
         if time != expected {
-            self.report.add(Violation::Duration {
-                cn,
-                start,
-                end: time,
-                expected,
-            });
+            self.report.add(Violation::Duration { cn, start, end: time, expected });
         }
         let core = self.case.placement.core_of[cn.index()];
         self.busy[core.index()] += time.saturating_sub(start);
@@ -224,16 +173,12 @@ impl Machine<'_, '_> {
         }
         let pool = match self.home(cn, 0) {
             Home::Pool(pool) => pool,
-            Home::Streamed => self
-                .case
-                .routes
-                .serving_dram(self.case.placement.core_of[cn.index()]),
+            Home::Streamed => self.case.routes.serving_dram(self.case.placement.core_of[cn.index()]),
             Home::Nowhere => return,
         };
         for fragment in self.demand.fragments(cn, 0) {
             self.space.arrive(*fragment, pool, time.0);
-            self.space
-                .charge(pool, self.case.graph.bits(*fragment), time, self.report);
+            self.space.charge(pool, self.case.graph.bits(*fragment), time, self.report);
         }
     }
 

@@ -158,11 +158,7 @@ impl Report {
     /// Compares a claimed total with the derived one.
     fn total(&mut self, figure: Figure, claimed: u64, derived: u64) {
         if claimed != derived {
-            self.add(Violation::Total {
-                figure,
-                claimed,
-                derived,
-            });
+            self.add(Violation::Total { figure, claimed, derived });
         }
     }
 }

@@ -60,11 +60,8 @@ pub(super) struct Regions<'a> {
 impl OperandDemand {
     /// The region of the CN at an offset within the layer; none for an operand without data.
     pub fn region(&self, offset: u32) -> Option<&Region> {
-        let key: u32 = self
-            .digits
-            .iter()
-            .map(|digit| offset / digit.stride % digit.tiles * digit.weight)
-            .sum();
+        let key: u32 =
+            self.digits.iter().map(|digit| offset / digit.stride % digit.tiles * digit.weight).sum();
         self.regions.get(key as usize)
     }
 }
@@ -79,33 +76,19 @@ impl Regions<'_> {
         let mut digits = Vec::new();
         let mut keys = 1;
         for (dim, grid) in self.dims.iter().enumerate() {
-            let used = axes
-                .iter()
-                .any(|axis| axis.terms.iter().any(|term| term.dim == dim));
+            let used = axes.iter().any(|axis| axis.terms.iter().any(|term| term.dim == dim));
             if used && grid.tiles.len() > 1 {
                 let tiles = grid.tiles.len() as u32;
-                digits.push(Digit {
-                    dim,
-                    stride: grid.stride,
-                    tiles,
-                    weight: keys,
-                });
+                digits.push(Digit { dim, stride: grid.stride, tiles, weight: keys });
                 keys *= tiles;
             }
         }
         let layout = matches!(self.case.workload.tensor(tensor).origin, Origin::Layout(_));
         if !layout && !self.partition.has_fragments(tensor) {
-            report.add(Violation::NoFragments {
-                layer: self.id,
-                operand: self.operand,
-                tensor,
-            });
+            report.add(Violation::NoFragments { layer: self.id, operand: self.operand, tensor });
             return OperandDemand::default();
         }
-        let mut memo = Memo {
-            lists: Vec::new(),
-            known: vec![FxHashMap::default(); axes.len()],
-        };
+        let mut memo = Memo { lists: Vec::new(), known: vec![FxHashMap::default(); axes.len()] };
         let mut regions = Vec::with_capacity(keys as usize);
         let mut tiles = vec![0; self.dims.len()];
         for key in 0..keys {
@@ -141,43 +124,26 @@ impl Regions<'_> {
             let key: Vec<usize> = axis.terms.iter().map(|term| tiles[term.dim]).collect();
             let list = *memo.known[position].entry(key).or_insert_with(|| {
                 let indices = touched_indices(axis, &self.ranges(axis, tiles), *extent);
-                memo.lists
-                    .push(self.partition.touched(tensor, position, &indices));
+                memo.lists.push(self.partition.touched(tensor, position, &indices));
                 memo.lists.len() - 1
             });
             found.push(list);
         }
-        let axes: Vec<&[(u32, u64)]> = found
-            .iter()
-            .map(|list| memo.lists[*list].as_slice())
-            .collect();
+        let axes: Vec<&[(u32, u64)]> = found.iter().map(|list| memo.lists[*list].as_slice()).collect();
         self.partition.product(tensor, &axes)
     }
 
     fn ranges(&self, axis: &Axis, tiles: &[usize]) -> Vec<Range<u64>> {
-        axis.terms
-            .iter()
-            .map(|term| self.dims[term.dim].tiles[tiles[term.dim]].clone())
-            .collect()
+        axis.terms.iter().map(|term| self.dims[term.dim].tiles[tiles[term.dim]].clone()).collect()
     }
 
     fn region(&self, touched: Vec<(FragmentId, u64)>, report: &mut Report) -> Region {
-        let mut region = Region {
-            fragments: Vec::with_capacity(touched.len()),
-            bits: 0,
-            elements: 0,
-        };
+        let mut region = Region { fragments: Vec::with_capacity(touched.len()), bits: 0, elements: 0 };
         for (fragment, touched) in touched {
             let elements = self.partition.elements(fragment);
             if touched != elements {
                 let (layer, operand) = (self.id, self.operand);
-                report.add(Violation::PartlyTouched {
-                    layer,
-                    operand,
-                    fragment,
-                    touched,
-                    elements,
-                });
+                report.add(Violation::PartlyTouched { layer, operand, fragment, touched, elements });
             }
             region.fragments.push(fragment);
             region.bits += self.case.graph.bits[fragment.index()];
@@ -199,11 +165,7 @@ fn touched_indices(axis: &Axis, ranges: &[Range<u64>], extent: u64) -> Vec<u64> 
     let mut sums = vec![axis.offset];
     for (term, range) in axis.terms.iter().zip(ranges) {
         sums = (sums.iter())
-            .flat_map(|sum| {
-                range
-                    .clone()
-                    .map(move |value| sum + (term.coefficient * value) as i64)
-            })
+            .flat_map(|sum| range.clone().map(move |value| sum + (term.coefficient * value) as i64))
             .collect();
         sums.sort_unstable();
         sums.dedup();
@@ -219,21 +181,8 @@ mod tests {
 
     #[test]
     fn a_dilated_window_touches_every_second_index_but_no_padding() {
-        let terms = vec![
-            Term {
-                dim: 0,
-                coefficient: 1,
-            },
-            Term {
-                dim: 1,
-                coefficient: 2,
-            },
-        ];
-        let axis = Axis {
-            terms,
-            offset: -2,
-            sliding: true,
-        };
+        let terms = vec![Term { dim: 0, coefficient: 1 }, Term { dim: 1, coefficient: 2 }];
+        let axis = Axis { terms, offset: -2, sliding: true };
         // o = 1, f = 0..3: -1, 1, 3; the extent cuts 3.
         assert_eq!(touched_indices(&axis, &[1..2, 0..3], 3), [1]);
         assert_eq!(touched_indices(&axis, &[1..2, 0..3], 4), [1, 3]);

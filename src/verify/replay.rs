@@ -58,18 +58,11 @@ pub(super) fn replay(case: &Case<'_>, demand: &Demand, log: &Log, report: &mut R
     for (position, event) in log.0.iter().enumerate() {
         let time = event_time(event);
         if time < clock {
-            machine.report.add(Violation::TimeBackwards {
-                event: position,
-                time,
-                before: clock,
-            });
+            machine.report.add(Violation::TimeBackwards { event: position, time, before: clock });
         }
         clock = clock.max(time);
         match machine.missing_thing(event) {
-            Some(what) => machine.report.add(Violation::Unknown {
-                event: position,
-                what,
-            }),
+            Some(what) => machine.report.add(Violation::Unknown { event: position, what }),
             None => machine.step(event),
         }
     }
@@ -127,34 +120,20 @@ impl<'a, 'r> Machine<'a, 'r> {
         let cn = |cn: &CnId| (cn.index() >= self.states.len()).then(|| cn.to_string());
         let pools = self.case.accelerator.pools.len();
         let pool = |pool: &PoolId| (pool.index() >= pools).then(|| pool.to_string());
-        let fragment = |fragment: &FragmentId| {
-            (fragment.index() >= self.reads.len()).then(|| fragment.to_string())
-        };
+        let fragment =
+            |fragment: &FragmentId| (fragment.index() >= self.reads.len()).then(|| fragment.to_string());
         match event {
-            Event::Admit {
-                cn: id, reserved, ..
-            } => cn(id).or_else(|| reserved.iter().find_map(|(id, _)| pool(id))),
-            Event::Request {
-                fragment: f,
-                to,
-                cn: id,
-                ..
-            } => fragment(f).or_else(|| pool(to)).or_else(|| cn(id)),
-            Event::Transfer {
-                fragment: f,
-                cn: id,
-                from,
-                to,
-                ..
-            } => (f.as_ref().and_then(fragment))
+            Event::Admit { cn: id, reserved, .. } => {
+                cn(id).or_else(|| reserved.iter().find_map(|(id, _)| pool(id)))
+            }
+            Event::Request { fragment: f, to, cn: id, .. } => {
+                fragment(f).or_else(|| pool(to)).or_else(|| cn(id))
+            }
+            Event::Transfer { fragment: f, cn: id, from, to, .. } => (f.as_ref().and_then(fragment))
                 .or_else(|| cn(id))
                 .or_else(|| pool(from))
                 .or_else(|| to.iter().find_map(pool)),
-            Event::Drop {
-                fragment: f,
-                pool: from,
-                ..
-            } => fragment(f).or_else(|| pool(from)),
+            Event::Drop { fragment: f, pool: from, .. } => fragment(f).or_else(|| pool(from)),
             Event::Start { cn: id, .. } | Event::End { cn: id, .. } => cn(id),
         }
     }
@@ -162,62 +141,29 @@ impl<'a, 'r> Machine<'a, 'r> {
     fn step(&mut self, event: &Event) {
         match event {
             Event::Admit { time, cn, reserved } => self.admit(*cn, *time, reserved),
-            Event::Request {
-                time,
-                fragment,
-                to,
-                cn,
-                purpose,
-            } => {
+            Event::Request { time, fragment, to, cn, purpose } => {
                 let (time, fragment, to, cn, purpose) = (*time, *fragment, *to, *cn, *purpose);
-                let request = Request {
-                    time,
-                    fragment,
-                    to,
-                    cn,
-                    purpose,
-                };
-                let admitted = self.admissions[cn.index()]
-                    .is_some_and(|admission| admission <= time)
+                let request = Request { time, fragment, to, cn, purpose };
+                let admitted = self.admissions[cn.index()].is_some_and(|admission| admission <= time)
                     && self.states[cn.index()] != State::Done;
                 let (case, demand) = (self.case, self.demand);
-                self.requests.open(
-                    case,
-                    demand,
-                    &mut self.space,
-                    request,
-                    admitted,
-                    self.report,
-                );
+                self.requests.open(case, demand, &mut self.space, request, admitted, self.report);
             }
-            Event::Transfer {
-                time,
-                transfer,
-                fragment,
-                cn,
-                from,
-                to,
-                bits,
-                issued,
-                segments,
-                purpose,
-            } => self.transfer(&Flow {
-                time: *time,
-                transfer: *transfer,
-                fragment: *fragment,
-                cn: *cn,
-                from: *from,
-                to,
-                bits: *bits,
-                issued: *issued,
-                segments,
-                purpose: *purpose,
-            }),
-            Event::Drop {
-                time,
-                fragment,
-                pool,
-            } => self.drop_copy(*fragment, *pool, *time),
+            Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose } => {
+                self.transfer(&Flow {
+                    time: *time,
+                    transfer: *transfer,
+                    fragment: *fragment,
+                    cn: *cn,
+                    from: *from,
+                    to,
+                    bits: *bits,
+                    issued: *issued,
+                    segments,
+                    purpose: *purpose,
+                })
+            }
+            Event::Drop { time, fragment, pool } => self.drop_copy(*fragment, *pool, *time),
             Event::Start { time, cn } => self.start(*cn, *time),
             Event::End { time, cn } => self.end(*cn, *time),
         }
@@ -241,72 +187,41 @@ impl<'a, 'r> Machine<'a, 'r> {
         let transfer = flow.transfer;
         let derived = Bits(self.case.graph.bits(fragment));
         if flow.bits != derived {
-            self.report.add(Violation::Amount {
-                transfer,
-                claimed: flow.bits,
-                derived,
-            });
+            self.report.add(Violation::Amount { transfer, claimed: flow.bits, derived });
         }
         if let Some((start, end)) = flow.span()
             && !self.space.held(fragment, flow.from, start.0, end.0)
         {
             let pool = flow.from;
-            self.report.add(Violation::SourceAbsent {
-                transfer,
-                fragment,
-                pool,
-                start,
-                end,
-            });
+            self.report.add(Violation::SourceAbsent { transfer, fragment, pool, start, end });
         }
-        self.requests
-            .answer(self.case, &mut self.space, flow, fragment, self.report);
+        self.requests.answer(self.case, &mut self.space, flow, fragment, self.report);
     }
 
     fn drop_copy(&mut self, fragment: FragmentId, pool: PoolId, time: Cycles) {
         if !self.space.leave(fragment, pool, time.0) {
-            self.report.add(Violation::DropAbsent {
-                fragment,
-                pool,
-                time,
-            });
+            self.report.add(Violation::DropAbsent { fragment, pool, time });
             return;
         }
         let in_dram = self.space.in_dram(fragment);
         let streamed = self.space.pinned(fragment, ANY_DRAM) && !in_dram;
         if self.space.pinned(fragment, pool) || streamed {
-            self.report.add(Violation::DropPinned {
-                fragment,
-                pool,
-                time,
-            });
+            self.report.add(Violation::DropPinned { fragment, pool, time });
         }
         let reads = self.reads[fragment.index()];
         if reads > 0 && !self.space.anywhere(fragment) {
-            self.report.add(Violation::DropNeeded {
-                fragment,
-                pool,
-                time,
-                reads,
-            });
+            self.report.add(Violation::DropNeeded { fragment, pool, time, reads });
         }
         let last = self.space.is_dram(pool) || !self.space.anywhere(fragment);
         if self.leaves[fragment.index()] && last && !in_dram {
-            self.report.add(Violation::DropOutput {
-                fragment,
-                pool,
-                time,
-            });
+            self.report.add(Violation::DropOutput { fragment, pool, time });
         }
     }
 
     fn finish(mut self) -> Outcome {
         for (index, state) in self.states.iter().enumerate() {
             if *state != State::Done {
-                self.report.add(Violation::Unfinished {
-                    cn: CnId::from(index),
-                    state: *state,
-                });
+                self.report.add(Violation::Unfinished { cn: CnId::from(index), state: *state });
             }
         }
         self.requests.check_answered(self.report);
@@ -318,8 +233,7 @@ impl<'a, 'r> Machine<'a, 'r> {
                 None if self.case.graph.bits(*fragment) == 0 => {}
                 None => {
                     let (fragment, tensor) = (*fragment, *tensor);
-                    self.report
-                        .add(Violation::OutputMissing { fragment, tensor });
+                    self.report.add(Violation::OutputMissing { fragment, tensor });
                 }
             }
         }

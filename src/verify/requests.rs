@@ -40,41 +40,22 @@ impl Requests {
         admitted: bool,
         report: &mut Report,
     ) {
-        let Request {
-            time,
-            fragment,
-            to,
-            cn,
-            purpose,
-        } = request;
+        let Request { time, fragment, to, cn, purpose } = request;
         let pool = to;
         if space.holds(fragment, pool) || self.open.contains_key(&(fragment, pool)) {
-            report.add(Violation::AlreadyThere {
-                fragment,
-                pool,
-                time,
-            });
+            report.add(Violation::AlreadyThere { fragment, pool, time });
             return;
         }
         match purpose {
             Purpose::Fetch | Purpose::Prefetch if !reads(case, demand, &request) => {
-                report.add(Violation::NotAReader {
-                    fragment,
-                    pool,
-                    cn,
-                    time,
-                });
+                report.add(Violation::NotAReader { fragment, pool, cn, time });
             }
             Purpose::Fetch if !admitted => {
                 report.add(Violation::FetchUnadmitted { fragment, cn, time });
             }
             Purpose::Prefetch => check_prefetch(case, &request, report),
             Purpose::Spill | Purpose::Store if !space.is_dram(pool) => {
-                report.add(Violation::WriteBackOnChip {
-                    fragment,
-                    pool,
-                    time,
-                });
+                report.add(Violation::WriteBackOnChip { fragment, pool, time });
             }
             Purpose::StreamIn | Purpose::StreamOut => {
                 report.add(Violation::StreamRequest { fragment, cn, time });
@@ -102,19 +83,11 @@ impl Requests {
             }
             space.arrive(fragment, pool, flow.time.0);
             let Some(request) = request.filter(|request| request.time <= issued) else {
-                report.add(Violation::Unrequested {
-                    transfer,
-                    fragment,
-                    pool,
-                    issued,
-                });
+                report.add(Violation::Unrequested { transfer, fragment, pool, issued });
                 continue;
             };
             if is_write_back(request.purpose) != is_write_back(flow.purpose) {
-                report.add(Violation::TransferForm {
-                    transfer,
-                    time: flow.time,
-                });
+                report.add(Violation::TransferForm { transfer, time: flow.time });
             }
             // A request is issued at once, or waits for a copy in flight and is issued on its arrival.
             let waited = self.arrivals.get(&fragment).is_some_and(|times| times.contains(&issued));
@@ -128,15 +101,8 @@ impl Requests {
 
     /// The log is over: nothing may be open.
     pub fn check_answered(&self, report: &mut Report) {
-        for Request {
-            time, fragment, to, ..
-        } in self.open.values().copied()
-        {
-            report.add(Violation::Unanswered {
-                fragment,
-                pool: to,
-                time,
-            });
+        for Request { time, fragment, to, .. } in self.open.values().copied() {
+            report.add(Violation::Unanswered { fragment, pool: to, time });
         }
     }
 }
@@ -151,39 +117,26 @@ fn reads(case: &Case<'_>, demand: &Demand, request: &Request) -> bool {
     (node.operands.iter().enumerate().skip(1)).any(|(operand, place)| {
         place.pool == Some(request.to)
             && !place.streamed
-            && demand
-                .fragments(request.cn, operand)
-                .binary_search(&request.fragment)
-                .is_ok()
+            && demand.fragments(request.cn, operand).binary_search(&request.fragment).is_ok()
     })
 }
 
 /// Only constants are asked for ahead, and only for cores that overlap transfers with computation.
 fn check_prefetch(case: &Case<'_>, request: &Request, report: &mut Report) {
-    let Request {
-        time, fragment, cn, ..
-    } = *request;
+    let Request { time, fragment, cn, .. } = *request;
     let tensor = case.graph.tensor_of[fragment.index()];
     if case.workload.tensor(tensor).origin != Origin::Constant {
         report.add(Violation::PrefetchOfActivation { fragment, time });
     }
     let core = case.placement.core_of[cn.index()];
     if slots_ahead(case, cn) == 0 {
-        report.add(Violation::PrefetchOff {
-            fragment,
-            core,
-            time,
-        });
+        report.add(Violation::PrefetchOff { fragment, core, time });
     }
 }
 
 /// Admission slots of a CN's core beyond the running CN.
 pub(super) fn slots_ahead(case: &Case<'_>, cn: CnId) -> u32 {
-    match case
-        .accelerator
-        .kind(case.placement.core_of[cn.index()])
-        .no_overlap
-    {
+    match case.accelerator.kind(case.placement.core_of[cn.index()]).no_overlap {
         true => 0,
         false => case.options.prefetch,
     }

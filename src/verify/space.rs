@@ -42,15 +42,10 @@ impl<'a> Space<'a> {
             peak: vec![0; pools],
             stored: vec![None; fragments],
         };
-        let drams: Vec<PoolId> = (0..pools)
-            .map(PoolId::from)
-            .filter(|pool| case.accelerator.pool(*pool).dram)
-            .collect();
+        let drams: Vec<PoolId> =
+            (0..pools).map(PoolId::from).filter(|pool| case.accelerator.pool(*pool).dram).collect();
         for (index, tensor) in case.graph.tensor_of.iter().enumerate() {
-            if matches!(
-                case.workload.tensor(*tensor).origin,
-                Origin::Input | Origin::Constant
-            ) {
+            if matches!(case.workload.tensor(*tensor).origin, Origin::Input | Origin::Constant) {
                 for dram in &drams {
                     space.arrive(FragmentId::from(index), *dram, 0);
                 }
@@ -67,9 +62,7 @@ impl<'a> Space<'a> {
     /// Whether a pool holds a fragment now. Fragments without bits are everywhere.
     pub fn holds(&self, fragment: FragmentId, pool: PoolId) -> bool {
         self.bits[fragment.index()] == 0
-            || self.copies[fragment.index()]
-                .iter()
-                .any(|copy| copy.pool == pool && copy.since.is_some())
+            || self.copies[fragment.index()].iter().any(|copy| copy.pool == pool && copy.since.is_some())
     }
 
     /// Whether a DRAM holds a fragment now.
@@ -81,9 +74,7 @@ impl<'a> Space<'a> {
 
     /// Whether any pool holds a fragment now.
     pub fn anywhere(&self, fragment: FragmentId) -> bool {
-        self.copies[fragment.index()]
-            .iter()
-            .any(|copy| copy.since.is_some())
+        self.copies[fragment.index()].iter().any(|copy| copy.since.is_some())
     }
 
     /// Whether a pool held a fragment from `start` to `end`.
@@ -127,24 +118,15 @@ impl<'a> Space<'a> {
 
     /// Whether an admitted CN reads the copy.
     pub fn pinned(&self, fragment: FragmentId, pool: PoolId) -> bool {
-        self.copies[fragment.index()]
-            .iter()
-            .any(|copy| copy.pool == pool && copy.pins > 0)
+        self.copies[fragment.index()].iter().any(|copy| copy.pool == pool && copy.pins > 0)
     }
 
     fn copy(&mut self, fragment: FragmentId, pool: PoolId) -> &mut Resident {
         let copies = &mut self.copies[fragment.index()];
-        let at = copies
-            .iter()
-            .position(|copy| copy.pool == pool)
-            .unwrap_or_else(|| {
-                copies.push(Resident {
-                    pool,
-                    since: None,
-                    pins: 0,
-                });
-                copies.len() - 1
-            });
+        let at = copies.iter().position(|copy| copy.pool == pool).unwrap_or_else(|| {
+            copies.push(Resident { pool, since: None, pins: 0 });
+            copies.len() - 1
+        });
         &mut copies[at]
     }
 
@@ -159,12 +141,7 @@ impl<'a> Space<'a> {
         let peak = &mut self.peak[pool.index()];
         *peak = (*peak).max(*used);
         if *used > size.0 {
-            report.add(Violation::Capacity {
-                pool,
-                time,
-                used: Bits(*used),
-                size,
-            });
+            report.add(Violation::Capacity { pool, time, used: Bits(*used), size });
         }
     }
 

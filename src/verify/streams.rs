@@ -28,25 +28,14 @@ impl Streams {
     pub fn start(&mut self, cn: CnId, node: &PlacedNode, cost: &NodeCost, start: Cycles) {
         let left = expected(node, cost);
         if !left.is_empty() {
-            self.running.insert(
-                cn,
-                Running {
-                    start,
-                    left,
-                    end: start,
-                },
-            );
+            self.running.insert(cn, Running { start, left, end: start });
         }
     }
 
     /// A stream ended.
     pub fn transfer(&mut self, case: &Case<'_>, flow: &Flow<'_>, report: &mut Report) {
         let (transfer, cn) = (flow.transfer, flow.cn);
-        let unexpected = Violation::StreamUnexpected {
-            transfer,
-            cn,
-            time: flow.time,
-        };
+        let unexpected = Violation::StreamUnexpected { transfer, cn, time: flow.time };
         let Some(running) = self.running.get_mut(&cn) else {
             report.add(unexpected);
             return;
@@ -54,9 +43,7 @@ impl Streams {
         let same = |(purpose, pool, _): &(Purpose, PoolId, Bits)| {
             *purpose == flow.purpose
                 && match purpose {
-                    Purpose::StreamIn => {
-                        flow.to == [*pool] && case.accelerator.pool(flow.from).dram
-                    }
+                    Purpose::StreamIn => flow.to == [*pool] && case.accelerator.pool(flow.from).dram,
                     _ => {
                         let core = case.placement.core_of[cn.index()];
                         flow.from == *pool && flow.to == [case.routes.serving_dram(core)]
@@ -70,20 +57,11 @@ impl Streams {
         let (.., derived) = running.left.remove(position);
         running.end = running.end.max(flow.time);
         if flow.bits != derived {
-            report.add(Violation::Amount {
-                transfer,
-                claimed: flow.bits,
-                derived,
-            });
+            report.add(Violation::Amount { transfer, claimed: flow.bits, derived });
         }
         if flow.issued != running.start {
             let (issued, start) = (flow.issued, running.start);
-            report.add(Violation::StreamIssue {
-                transfer,
-                cn,
-                issued,
-                start,
-            });
+            report.add(Violation::StreamIssue { transfer, cn, issued, start });
         }
     }
 
@@ -104,17 +82,11 @@ impl Streams {
 fn expected(node: &PlacedNode, cost: &NodeCost) -> Vec<(Purpose, PoolId, Bits)> {
     let mut streams = Vec::new();
     for streamed in &cost.cost.streamed {
-        let place = node
-            .operands
-            .iter()
-            .find(|place| place.streamed && place.memory == streamed.operand);
+        let place = node.operands.iter().find(|place| place.streamed && place.memory == streamed.operand);
         let Some(pool) = place.and_then(|place| place.pool) else {
             continue;
         };
-        for (purpose, bits) in [
-            (Purpose::StreamIn, streamed.read),
-            (Purpose::StreamOut, streamed.write),
-        ] {
+        for (purpose, bits) in [(Purpose::StreamIn, streamed.read), (Purpose::StreamOut, streamed.write)] {
             if bits > 0 {
                 streams.push((purpose, pool, Bits(bits)));
             }

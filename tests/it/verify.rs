@@ -54,10 +54,5 @@ fn a_report_counts_what_it_checked() {
 fn a_report_prints_what_where_when_and_demand_against_bound() {
     let mut fixture = two_layers();
     fixture.accelerator.pools[0].size.0 = 215;
-    assert!(
-        fixture
-            .check()
-            .to_string()
-            .contains("  pool0: holds 216 bits at 0 cycles, 215 bits fit\n")
-    );
+    assert!(fixture.check().to_string().contains("  pool0: holds 216 bits at 0 cycles, 215 bits fit\n"));
 }

@@ -16,26 +16,13 @@ pub fn time_of(event: &Event) -> Cycles {
 }
 
 pub fn admit(time: u64, cn: u32, reserved: &[(u32, u64)]) -> Event {
-    let reserved = reserved
-        .iter()
-        .map(|(pool, bits)| (PoolId(*pool), Bits(*bits)))
-        .collect();
-    Event::Admit {
-        time: Cycles(time),
-        cn: CnId(cn),
-        reserved,
-    }
+    let reserved = reserved.iter().map(|(pool, bits)| (PoolId(*pool), Bits(*bits))).collect();
+    Event::Admit { time: Cycles(time), cn: CnId(cn), reserved }
 }
 
 pub fn request(time: u64, fragment: u32, to: u32, cn: u32, purpose: Purpose) -> Event {
     let (time, fragment, to, cn) = (Cycles(time), FragmentId(fragment), PoolId(to), CnId(cn));
-    Event::Request {
-        time,
-        fragment,
-        to,
-        cn,
-        purpose,
-    }
+    Event::Request { time, fragment, to, cn, purpose }
 }
 
 /// What moves: fragment, bits, purpose.
@@ -59,32 +46,19 @@ pub fn transfer(
         to: way.1.iter().map(|pool| PoolId(*pool)).collect(),
         bits: Bits(what.1),
         issued: Cycles(at.0),
-        segments: segments
-            .iter()
-            .map(|(start, end)| (Cycles(*start), Cycles(*end)))
-            .collect(),
+        segments: segments.iter().map(|(start, end)| (Cycles(*start), Cycles(*end))).collect(),
         purpose: what.2,
     }
 }
 
 pub fn leave(time: u64, fragment: u32, pool: u32) -> Event {
-    Event::Drop {
-        time: Cycles(time),
-        fragment: FragmentId(fragment),
-        pool: PoolId(pool),
-    }
+    Event::Drop { time: Cycles(time), fragment: FragmentId(fragment), pool: PoolId(pool) }
 }
 
 pub fn start(time: u64, cn: u32) -> Event {
-    Event::Start {
-        time: Cycles(time),
-        cn: CnId(cn),
-    }
+    Event::Start { time: Cycles(time), cn: CnId(cn) }
 }
 
 pub fn end(time: u64, cn: u32) -> Event {
-    Event::End {
-        time: Cycles(time),
-        cn: CnId(cn),
-    }
+    Event::End { time: Cycles(time), cn: CnId(cn) }
 }

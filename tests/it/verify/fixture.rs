@@ -61,14 +61,7 @@ impl Fixture {
             costs: &self.costs,
             options: &self.options,
         };
-        verify(
-            &case,
-            &Claims {
-                schedule: &self.schedule,
-                ledger: &self.ledger,
-                bound: self.bound,
-            },
-        )
+        verify(&case, &Claims { schedule: &self.schedule, ledger: &self.ledger, bound: self.bound })
     }
 
     pub fn log(&mut self) -> &mut Vec<Event> {
@@ -77,26 +70,21 @@ impl Fixture {
 
     /// The one event of which the predicate holds.
     pub fn event(&mut self, which: impl Fn(&Event) -> bool) -> &mut Event {
-        let mut found: Vec<&mut Event> =
-            self.log().iter_mut().filter(|event| which(event)).collect();
+        let mut found: Vec<&mut Event> = self.log().iter_mut().filter(|event| which(event)).collect();
         assert_eq!(found.len(), 1, "the predicate is to hold of one event");
         found.remove(0)
     }
 
     /// Removes it.
     pub fn remove(&mut self, which: impl Fn(&Event) -> bool) -> Event {
-        let found: Vec<usize> = (0..self.log().len())
-            .filter(|at| which(&self.log()[*at]))
-            .collect();
+        let found: Vec<usize> = (0..self.log().len()).filter(|at| which(&self.log()[*at])).collect();
         assert_eq!(found.len(), 1, "the predicate is to hold of one event");
         self.log().remove(found[0])
     }
 
     /// Inserts an event behind those of its time.
     pub fn insert(&mut self, event: Event) {
-        let at = self
-            .log()
-            .partition_point(|other| time_of(other) <= time_of(&event));
+        let at = self.log().partition_point(|other| time_of(other) <= time_of(&event));
         self.log().insert(at, event);
     }
 }
@@ -107,20 +95,14 @@ pub fn two_layers() -> Fixture {
     let accelerator = accelerator([216, 136]);
     let tiling = tiling(&workload, 4);
     let cores = vec![vec![CoreId(0)], vec![CoreId(1)]];
-    let candidate = Candidate {
-        tiling,
-        cores,
-        order: vec![0, 1],
-    };
+    let candidate = Candidate { tiling, cores, order: vec![0, 1] };
     let graph = refine(&workload, &candidate.tiling).unwrap();
     let placement = place(&workload, &accelerator, &graph, &candidate).unwrap();
     let nodes = placement.nodes.iter().map(|node| {
         let operations = graph.classes[node.class.index()].nest.operations();
         node_cost([5, 6][node.layer.index()], operations, vec![])
     });
-    let costs = Costs {
-        nodes: nodes.collect(),
-    };
+    let costs = Costs { nodes: nodes.collect() };
     let (log, schedule) = (two_layers_log(), two_layers_schedule());
     Fixture {
         workload,
@@ -129,14 +111,8 @@ pub fn two_layers() -> Fixture {
         candidate,
         placement,
         costs,
-        options: ScheduleOptions {
-            packet: Bits(16),
-            ..ScheduleOptions::default()
-        },
-        schedule: Schedule {
-            log: Some(Log(log)),
-            ..schedule
-        },
+        options: ScheduleOptions { packet: Bits(16), ..ScheduleOptions::default() },
+        schedule: Schedule { log: Some(Log(log)), ..schedule },
         ledger: two_layers_ledger(),
         bound: Some((Cycles(37), Picojoules(200.0))),
     }
@@ -153,14 +129,7 @@ fn two_layers_log() -> Vec<Event> {
         request(0, 2, 0, 1, Fetch),
         request(0, 3, 1, 2, Prefetch),
         transfer(1, 0, (Some(3), 16, Fetch), (2, &[0, 1]), (0, 4), &[(1, 2)]),
-        transfer(
-            0,
-            0,
-            (Some(0), 32, Fetch),
-            (2, &[0]),
-            (0, 5),
-            &[(0, 1), (2, 3)],
-        ),
+        transfer(0, 0, (Some(0), 32, Fetch), (2, &[0]), (0, 5), &[(0, 1), (2, 3)]),
         transfer(2, 0, (Some(1), 8, Fetch), (2, &[0]), (0, 6), &[(3, 4)]),
         start(6, 0),
         transfer(3, 1, (Some(2), 32, Fetch), (2, &[0]), (0, 8), &[(4, 6)]),
@@ -208,12 +177,7 @@ fn two_layers_schedule() -> Schedule {
     };
     Schedule {
         latency: Cycles(37),
-        cns: vec![
-            times(0, 0, 6, 11),
-            times(0, 0, 11, 16),
-            times(16, 16, 21, 27),
-            times(16, 16, 27, 33),
-        ],
+        cns: vec![times(0, 0, 6, 11), times(0, 0, 11, 16), times(16, 16, 21, 27), times(16, 16, 27, 33)],
         busy: vec![Cycles(10), Cycles(12), Cycles(0)],
         traffic: Traffic {
             read_words: vec![8, 7, 11],
@@ -223,13 +187,7 @@ fn two_layers_schedule() -> Schedule {
             bits: [64, 0, 144, 64, 88, 56, 80, 144].map(Bits).to_vec(),
         },
         peak: [216, 136, 0].map(Bits).to_vec(),
-        why: Why {
-            compute: 22,
-            stall: 0,
-            transfer: 5,
-            dram: 10,
-            memory: 0,
-        },
+        why: Why { compute: 22, stall: 0, transfer: 5, dram: 10, memory: 0 },
         critical: vec![],
         transfers: 9,
         log: None,
@@ -262,9 +220,7 @@ fn two_layers_ledger() -> Ledger {
         count,
         unit: Picojoules(unit),
     });
-    Ledger {
-        rows: rows.to_vec(),
-    }
+    Ledger { rows: rows.to_vec() }
 }
 
 /// Layer 0 alone in one CN; input and output do not fit and are streamed, with tiles of 24 and 32
@@ -274,26 +230,12 @@ pub fn streams() -> Fixture {
     let workload = workload(1);
     let accelerator = accelerator([72, 0]);
     let tiling = tiling(&workload, 8);
-    let candidate = Candidate {
-        tiling,
-        cores: vec![vec![CoreId(0)]],
-        order: vec![0],
-    };
+    let candidate = Candidate { tiling, cores: vec![vec![CoreId(0)]], order: vec![0] };
     let graph = refine(&workload, &candidate.tiling).unwrap();
     let placement = place(&workload, &accelerator, &graph, &candidate).unwrap();
     let streamed = vec![
-        StreamedBits {
-            operand: MemoryOperand::I1,
-            read: 80,
-            write: 0,
-            tile: 24,
-        },
-        StreamedBits {
-            operand: MemoryOperand::O,
-            read: 0,
-            write: 64,
-            tile: 32,
-        },
+        StreamedBits { operand: MemoryOperand::I1, read: 80, write: 0, tile: 24 },
+        StreamedBits { operand: MemoryOperand::O, read: 0, write: 64, tile: 32 },
     ];
     let mut cost = node_cost(5, 16, streamed);
     cost.stream_tiles = vec![32, 24, 0];
@@ -310,12 +252,7 @@ pub fn streams() -> Fixture {
     let (cycles, zero) = (Cycles(14), Cycles::ZERO);
     let schedule = Schedule {
         latency: cycles,
-        cns: vec![CnTimes {
-            released: zero,
-            admitted: zero,
-            start: Cycles(3),
-            end: cycles,
-        }],
+        cns: vec![CnTimes { released: zero, admitted: zero, start: Cycles(3), end: cycles }],
         busy: vec![Cycles(11), zero, zero],
         traffic: Traffic {
             read_words: vec![0, 0, 2],
@@ -324,23 +261,12 @@ pub fn streams() -> Fixture {
             bits: [0, 0, 160, 64, 96, 0, 0, 160].map(Bits).to_vec(),
         },
         peak: [72, 0, 0].map(Bits).to_vec(),
-        why: Why {
-            compute: 5,
-            stall: 0,
-            transfer: 0,
-            dram: 9,
-            memory: 0,
-        },
+        why: Why { compute: 5, stall: 0, transfer: 0, dram: 9, memory: 0 },
         critical: vec![],
         transfers: 3,
         log: Some(Log(log)),
     };
-    let row = |component, action, count, unit| LedgerRow {
-        component,
-        action,
-        count,
-        unit: Picojoules(unit),
-    };
+    let row = |component, action, count, unit| LedgerRow { component, action, count, unit: Picojoules(unit) };
     let rows = vec![
         row(Component::Array(CoreId(0)), Action::Operate, 16, 0.5),
         row(Component::Memory(CoreId(0), 0), Action::Read, 6, 4.0),
@@ -356,10 +282,7 @@ pub fn streams() -> Fixture {
         candidate,
         placement,
         costs: Costs { nodes: vec![cost] },
-        options: ScheduleOptions {
-            packet: Bits(16),
-            ..ScheduleOptions::default()
-        },
+        options: ScheduleOptions { packet: Bits(16), ..ScheduleOptions::default() },
         schedule,
         ledger: Ledger { rows },
         bound: None,
@@ -377,37 +300,19 @@ pub fn chain(layers: usize, size: u64, tile: u64, pool: u64) -> Fixture {
         origin,
     };
     let mut workload = workload(1);
-    workload.tensors = vec![
-        tensor(0, size + 1, Origin::Input),
-        tensor(1, 2, Origin::Constant),
-    ];
+    workload.tensors = vec![tensor(0, size + 1, Origin::Input), tensor(1, 2, Origin::Constant)];
     workload.layers.clear();
     for index in 0..layers {
         let extent = size - index as u64;
-        let (output, input) = (
-            index as u32 + 2,
-            if index == 0 { 0 } else { index as u32 + 1 },
-        );
-        workload
-            .layers
-            .push(layer(&name(index), extent, [output, input, 1], 16));
-        workload.tensors.push(tensor(
-            index + 2,
-            extent,
-            Origin::Layer(LayerId::from(index)),
-        ));
+        let (output, input) = (index as u32 + 2, if index == 0 { 0 } else { index as u32 + 1 });
+        workload.layers.push(layer(&name(index), extent, [output, input, 1], 16));
+        workload.tensors.push(tensor(index + 2, extent, Origin::Layer(LayerId::from(index))));
     }
     workload.outputs = vec![TensorId::from(layers + 1)];
     let accelerator = accelerator([pool, pool]);
     let tiling = tiling(&workload, tile);
-    let cores = (0..layers as u32)
-        .map(|layer| vec![CoreId(layer % 2)])
-        .collect();
-    let candidate = Candidate {
-        tiling,
-        cores,
-        order: (0..layers as u32).collect(),
-    };
+    let cores = (0..layers as u32).map(|layer| vec![CoreId(layer % 2)]).collect();
+    let candidate = Candidate { tiling, cores, order: (0..layers as u32).collect() };
     let graph = refine(&workload, &candidate.tiling).unwrap();
     let placement = place(&workload, &accelerator, &graph, &candidate).unwrap();
     let nodes = placement.nodes.iter().map(|node| {
@@ -415,44 +320,18 @@ pub fn chain(layers: usize, size: u64, tile: u64, pool: u64) -> Fixture {
         let streamed = |operand: usize| {
             let bits = class.operand_bits[operand];
             let (read, write) = if operand == 0 { (0, bits) } else { (bits, 0) };
-            StreamedBits {
-                operand: node.operands[operand].memory,
-                read,
-                write,
-                tile: 8,
-            }
+            StreamedBits { operand: node.operands[operand].memory, read, write, tile: 8 }
         };
-        let operands: Vec<usize> = (0..3)
-            .filter(|operand| node.operands[*operand].streamed)
-            .collect();
+        let operands: Vec<usize> = (0..3).filter(|operand| node.operands[*operand].streamed).collect();
         let streams = operands.iter().map(|operand| streamed(*operand)).collect();
-        let mut cost = node_cost(
-            5 + u64::from(node.layer.0) % 3,
-            class.nest.operations(),
-            streams,
-        );
+        let mut cost = node_cost(5 + u64::from(node.layer.0) % 3, class.nest.operations(), streams);
         for operand in operands {
             cost.stream_tiles[operand] = 8;
         }
         cost
     });
-    let costs = Costs {
-        nodes: nodes.collect(),
-    };
-    let options = ScheduleOptions {
-        packet: Bits(16),
-        ..ScheduleOptions::default()
-    };
+    let costs = Costs { nodes: nodes.collect() };
+    let options = ScheduleOptions { packet: Bits(16), ..ScheduleOptions::default() };
     let template = two_layers();
-    Fixture {
-        workload,
-        accelerator,
-        graph,
-        candidate,
-        placement,
-        costs,
-        options,
-        bound: None,
-        ..template
-    }
+    Fixture { workload, accelerator, graph, candidate, placement, costs, options, bound: None, ..template }
 }

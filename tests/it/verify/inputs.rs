@@ -21,16 +21,7 @@ fn atoms(atoms: [std::ops::Range<u64>; 3], bits: [u64; 3]) -> Fixture {
 fn a_candidate_with_another_core() {
     let mut fixture = two_layers();
     fixture.candidate.cores[1] = vec![CoreId(0)];
-    found!(
-        fixture,
-        Violation::WrongCore {
-            cn: CnId(2),
-            part: 0,
-            core: CoreId(1),
-            expected: CoreId(0),
-            ..
-        }
-    );
+    found!(fixture, Violation::WrongCore { cn: CnId(2), part: 0, core: CoreId(1), expected: CoreId(0), .. });
 }
 
 #[test]
@@ -44,63 +35,27 @@ fn a_node_of_another_class() {
 fn an_operand_in_a_pool_of_another_core() {
     let mut fixture = two_layers();
     fixture.placement.nodes[0].operands[1].pool = Some(PoolId(1));
-    only!(
-        fixture,
-        Violation::WrongPool {
-            layer: LayerId(0),
-            operand: 1,
-            core: CoreId(0),
-            pool: PoolId(1)
-        }
-    );
+    only!(fixture, Violation::WrongPool { layer: LayerId(0), operand: 1, core: CoreId(0), pool: PoolId(1) });
 }
 
 #[test]
 fn a_class_of_another_size() {
     let mut fixture = two_layers();
     fixture.graph.classes[0].partial_bits += 1;
-    found!(
-        fixture,
-        Violation::WrongClass {
-            cn: CnId(0),
-            what: "number of partial-sum bits",
-            ..
-        }
-    );
+    found!(fixture, Violation::WrongClass { cn: CnId(0), what: "number of partial-sum bits", .. });
     let mut fixture = two_layers();
     fixture.graph.classes[0].operand_bits[1] -= 8;
-    found!(
-        fixture,
-        Violation::WrongClass {
-            cn: CnId(1),
-            what: "number of operand bits",
-            ..
-        }
-    );
+    found!(fixture, Violation::WrongClass { cn: CnId(1), what: "number of operand bits", .. });
     let mut fixture = two_layers();
     fixture.graph.classes[0].nest.dims[0].1 = 3;
-    found!(
-        fixture,
-        Violation::WrongClass {
-            cn: CnId(0),
-            what: "number of iterations",
-            ..
-        }
-    );
+    found!(fixture, Violation::WrongClass { cn: CnId(0), what: "number of iterations", .. });
 }
 
 #[test]
 fn arrays_of_different_lengths() {
     let mut fixture = two_layers();
     fixture.costs.nodes.pop();
-    only!(
-        fixture,
-        Violation::Shape {
-            what: "costs",
-            found: 2,
-            expected: 3
-        }
-    );
+    only!(fixture, Violation::Shape { what: "costs", found: 2, expected: 3 });
 }
 
 #[test]
@@ -108,13 +63,7 @@ fn tiles_with_a_gap_and_an_overlap() {
     for start in [3, 5] {
         let mut fixture = two_layers();
         fixture.graph.layers[0].dims[0].tiles[1].start = start;
-        only!(
-            fixture,
-            Violation::Tiles {
-                layer: LayerId(0),
-                dim: 0
-            }
-        );
+        only!(fixture, Violation::Tiles { layer: LayerId(0), dim: 0 });
     }
 }
 
@@ -135,32 +84,11 @@ fn a_core_without_dram() {
 #[test]
 fn fragments_that_overlap_or_leave_a_hole() {
     let fixture = atoms([0..4, 3..5, 5..9], [32, 8, 32]);
-    found!(
-        fixture,
-        Violation::AtomOverlap {
-            tensor: TensorId(0),
-            axis: 0,
-            index: 3
-        }
-    );
+    found!(fixture, Violation::AtomOverlap { tensor: TensorId(0), axis: 0, index: 3 });
     let fixture = atoms([0..4, 4..5, 6..9], [32, 8, 32]);
-    found!(
-        fixture,
-        Violation::AtomHole {
-            tensor: TensorId(0),
-            axis: 0,
-            index: 5
-        }
-    );
+    found!(fixture, Violation::AtomHole { tensor: TensorId(0), axis: 0, index: 5 });
     let fixture = atoms([0..4, 4..5, 5..10], [32, 8, 32]);
-    found!(
-        fixture,
-        Violation::AtomOverlap {
-            tensor: TensorId(0),
-            axis: 0,
-            index: 9
-        }
-    );
+    found!(fixture, Violation::AtomOverlap { tensor: TensorId(0), axis: 0, index: 9 });
 }
 
 #[test]
@@ -182,82 +110,35 @@ fn a_fragment_of_which_a_cn_needs_only_a_part() {
 #[test]
 fn a_fragment_of_another_size_or_number() {
     let fixture = atoms([0..4, 4..5, 5..9], [32, 9, 32]);
-    only!(
-        fixture,
-        Violation::FragmentBits {
-            fragment: FragmentId(1),
-            claimed: Bits(9),
-            derived: Bits(8)
-        }
-    );
+    only!(fixture, Violation::FragmentBits { fragment: FragmentId(1), claimed: Bits(9), derived: Bits(8) });
     let mut fixture = two_layers();
     fixture.graph.tensors[2].first = FragmentId(5);
-    only!(
-        fixture,
-        Violation::FragmentNumbering {
-            tensor: TensorId(2)
-        }
-    );
+    only!(fixture, Violation::FragmentNumbering { tensor: TensorId(2) });
 }
 
 #[test]
 fn a_tensor_made_twice_and_one_made_by_nobody() {
     let mut fixture = two_layers();
     fixture.workload.layers[1].operands[0].tensor = Some(TensorId(2));
-    found!(
-        fixture,
-        Violation::TwoMakers {
-            fragment: FragmentId(4),
-            first: CnId(0),
-            second: CnId(2)
-        }
-    );
-    found!(
-        fixture,
-        Violation::NoMaker {
-            fragment: FragmentId(7),
-            tensor: TensorId(3)
-        }
-    );
+    found!(fixture, Violation::TwoMakers { fragment: FragmentId(4), first: CnId(0), second: CnId(2) });
+    found!(fixture, Violation::NoMaker { fragment: FragmentId(7), tensor: TensorId(3) });
 }
 
 #[test]
 fn an_input_of_the_network_that_a_cn_makes() {
     let mut fixture = two_layers();
     fixture.workload.tensors[2].origin = Origin::Input;
-    found!(
-        fixture,
-        Violation::MadeInput {
-            fragment: FragmentId(4),
-            tensor: TensorId(2),
-            cn: CnId(0)
-        }
-    );
+    found!(fixture, Violation::MadeInput { fragment: FragmentId(4), tensor: TensorId(2), cn: CnId(0) });
 }
 
 #[test]
 fn a_tensor_without_fragments() {
     let mut fixture = two_layers();
     let origin = Origin::Input;
-    let tensor = Tensor {
-        name: "c".to_owned(),
-        shape: vec![8],
-        element_bits: 8,
-        origin,
-    };
+    let tensor = Tensor { name: "c".to_owned(), shape: vec![8], element_bits: 8, origin };
     fixture.workload.tensors.push(tensor);
     let first = FragmentId::from(fixture.graph.bits.len());
-    fixture.graph.tensors.push(TensorGrid {
-        first,
-        ..TensorGrid::default()
-    });
+    fixture.graph.tensors.push(TensorGrid { first, ..TensorGrid::default() });
     fixture.workload.layers[1].operands[1].tensor = Some(TensorId(4));
-    found!(
-        fixture,
-        Violation::NoFragments {
-            layer: LayerId(1),
-            operand: 1,
-            tensor: TensorId(4)
-        }
-    );
+    found!(fixture, Violation::NoFragments { layer: LayerId(1), operand: 1, tensor: TensorId(4) });
 }

@@ -14,12 +14,7 @@ use std::sync::Arc;
 /// Both layers, or the first alone.
 pub fn workload(layers: usize) -> Workload {
     let names = ["i", "w", "a", "b"];
-    let origins = [
-        Origin::Input,
-        Origin::Constant,
-        Origin::Layer(LayerId(0)),
-        Origin::Layer(LayerId(1)),
-    ];
+    let origins = [Origin::Input, Origin::Constant, Origin::Layer(LayerId(0)), Origin::Layer(LayerId(1))];
     let tensors = (names.iter().zip([9, 2, 8, 7]).zip(origins).take(2 + layers))
         .map(|((name, extent), origin)| Tensor {
             name: (*name).to_owned(),
@@ -28,10 +23,7 @@ pub fn workload(layers: usize) -> Workload {
             origin,
         })
         .collect();
-    let all = [
-        layer("first", 8, [2, 0, 1], 16),
-        layer("second", 7, [3, 2, 1], 8),
-    ];
+    let all = [layer("first", 8, [2, 0, 1], 16), layer("second", 7, [3, 2, 1], 8)];
     Workload {
         name: "two layers".to_owned(),
         layers: all.into_iter().take(layers).collect(),
@@ -44,15 +36,8 @@ pub fn workload(layers: usize) -> Workload {
 
 /// `o[x] = sum_f i[x+f] w[f]`; tensors are output, input, weight.
 pub fn layer(name: &str, size: u64, tensors: [u32; 3], partial_bits: u64) -> Layer {
-    let term = |dim| Term {
-        dim,
-        coefficient: 1,
-    };
-    let axis = |terms: Vec<Term>| Axis {
-        sliding: terms.len() > 1,
-        terms,
-        offset: 0,
-    };
+    let term = |dim| Term { dim, coefficient: 1 };
+    let axis = |terms: Vec<Term>| Axis { sliding: terms.len() > 1, terms, offset: 0 };
     let operand = |name: &str, memory, tensor, axis, partial_bits| Operand {
         name: name.to_owned(),
         memory,
@@ -65,31 +50,10 @@ pub fn layer(name: &str, size: u64, tensors: [u32; 3], partial_bits: u64) -> Lay
     Layer {
         name: name.to_owned(),
         operator: "Conv".to_owned(),
-        dims: vec![
-            LoopDim {
-                dim: Dim::new("OX"),
-                size,
-            },
-            LoopDim {
-                dim: Dim::new("FX"),
-                size: 2,
-            },
-        ],
+        dims: vec![LoopDim { dim: Dim::new("OX"), size }, LoopDim { dim: Dim::new("FX"), size: 2 }],
         operands: vec![
-            operand(
-                "O",
-                MemoryOperand::O,
-                tensors[0],
-                axis(vec![term(0)]),
-                partial_bits,
-            ),
-            operand(
-                "I",
-                MemoryOperand::I1,
-                tensors[1],
-                axis(vec![term(0), term(1)]),
-                8,
-            ),
+            operand("O", MemoryOperand::O, tensors[0], axis(vec![term(0)]), partial_bits),
+            operand("I", MemoryOperand::I1, tensors[1], axis(vec![term(0), term(1)]), 8),
             operand("W", MemoryOperand::I2, tensors[2], axis(vec![term(1)]), 8),
         ],
         folded: vec![],
@@ -97,26 +61,16 @@ pub fn layer(name: &str, size: u64, tensors: [u32; 3], partial_bits: u64) -> Lay
 }
 
 pub fn tiling(workload: &Workload, tile: u64) -> Tiling {
-    let layers = LayerTiling {
-        intra: vec![Cut { dim: 0, tile }],
-        inter: vec![],
-    };
+    let layers = LayerTiling { intra: vec![Cut { dim: 0, tile }], inter: vec![] };
     Tiling {
-        stacks: vec![Stack {
-            layers: workload.layer_ids().collect(),
-        }],
+        stacks: vec![Stack { layers: workload.layer_ids().collect() }],
         layers: vec![layers; workload.layers.len()],
     }
 }
 
 pub fn node_cost(cycles: u64, operations: u64, streamed: Vec<StreamedBits>) -> NodeCost {
     let zero = FractionalCycles(0.0);
-    let access = |operand, direction, words| WordAccess {
-        memory: 0,
-        operand,
-        direction,
-        words,
-    };
+    let access = |operand, direction, words| WordAccess { memory: 0, operand, direction, words };
     let cost = Cost {
         latency: FractionalCycles(cycles as f64),
         ideal: zero,
@@ -138,9 +92,5 @@ pub fn node_cost(cycles: u64, operations: u64, streamed: Vec<StreamedBits>) -> N
         evaluated: 1,
         pruned: 0,
     };
-    NodeCost {
-        cost: Arc::new(cost),
-        cycles: Cycles(cycles),
-        stream_tiles: vec![0; 3],
-    }
+    NodeCost { cost: Arc::new(cost), cycles: Cycles(cycles), stream_tiles: vec![0; 3] }
 }

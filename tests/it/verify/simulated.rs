@@ -19,13 +19,7 @@ fn simulated(mut fixture: Fixture) -> Fixture {
         options: &fixture.options,
     };
     let schedule = simulate(&case, Record::Full).unwrap();
-    let ledger = book(
-        &fixture.accelerator,
-        &routes,
-        &fixture.placement,
-        &fixture.costs,
-        &schedule.traffic,
-    );
+    let ledger = book(&fixture.accelerator, &routes, &fixture.placement, &fixture.costs, &schedule.traffic);
     fixture.ledger = ledger;
     fixture.schedule = schedule;
     fixture.bound = None;
@@ -45,10 +39,7 @@ fn check_chain(layers: usize, size: u64, tile: u64, pool: u64) {
         let mut fixture = chain(layers, size, tile, pool);
         fixture.options.prefetch = prefetch;
         let report = simulated(fixture).check();
-        assert!(
-            report.is_clean(),
-            "{layers} layers of {size} by {tile} in {pool}: {report}"
-        );
+        assert!(report.is_clean(), "{layers} layers of {size} by {tile} in {pool}: {report}");
     }
 }
 
@@ -72,7 +63,7 @@ fn simulations_of_chains_with_streams() {
 }
 
 #[test]
-#[ignore = "the simulation writes outputs back twice under pressure: Store and Spill of one fragment"]
+#[ignore = "the simulation writes an output back twice under pressure: Store and Spill of one fragment"]
 fn simulations_that_spill_outputs() {
     check_chain(3, 100, 1, 100);
 }

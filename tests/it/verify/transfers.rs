@@ -24,30 +24,16 @@ fn changed(mut fixture: Fixture, id: u32, transfer: Event) -> Fixture {
 /// Two layers with other segments and arrival of transfer 4: 32 bits over the link from 16 to 20.
 fn fourth(arrival: u64, segments: &[(u64, u64)]) -> Fixture {
     let mut fixture = two_layers();
-    *fixture.event(transfers(4)) = transfer(
-        4,
-        2,
-        (Some(4), 32, Fetch),
-        (0, &[1]),
-        (16, arrival),
-        segments,
-    );
+    *fixture.event(transfers(4)) = transfer(4, 2, (Some(4), 32, Fetch), (0, &[1]), (16, arrival), segments);
     fixture
 }
 
 #[test]
 fn a_number_used_twice() {
     let mut fixture = two_layers();
-    let Event::Transfer { transfer, .. } = fixture.event(transfers(8)) else {
-        panic!()
-    };
+    let Event::Transfer { transfer, .. } = fixture.event(transfers(8)) else { panic!() };
     *transfer = TransferId(7);
-    only!(
-        fixture,
-        Violation::TransferTwice {
-            transfer: TransferId(7)
-        }
-    );
+    only!(fixture, Violation::TransferTwice { transfer: TransferId(7) });
 }
 
 #[test]
@@ -62,81 +48,36 @@ fn purpose_and_contents_that_do_not_go_together() {
         ((Some(4), 32, Purpose::Store), way),
         ((Some(4), 0, Fetch), way),
     ] {
-        let fixture = changed(
-            two_layers(),
-            4,
-            transfer(4, 2, what, to, (16, 20), &segments),
-        );
-        found!(
-            fixture,
-            Violation::TransferForm {
-                transfer: TransferId(4),
-                time: Cycles(20)
-            }
-        );
+        let fixture = changed(two_layers(), 4, transfer(4, 2, what, to, (16, 20), &segments));
+        found!(fixture, Violation::TransferForm { transfer: TransferId(4), time: Cycles(20) });
     }
 }
 
 #[test]
 fn a_transfer_nobody_asked_for() {
     let mut fixture = two_layers();
-    fixture.remove(|event| {
-        matches!(
-            event,
-            Event::Request {
-                fragment: FragmentId(3),
-                to: PoolId(1),
-                ..
-            }
-        )
-    });
+    fixture.remove(|event| matches!(event, Event::Request { fragment: FragmentId(3), to: PoolId(1), .. }));
     found!(
         fixture,
-        Violation::Unrequested {
-            transfer: TransferId(1),
-            fragment: FragmentId(3),
-            pool: PoolId(1),
-            ..
-        }
+        Violation::Unrequested { transfer: TransferId(1), fragment: FragmentId(3), pool: PoolId(1), .. }
     );
     // Asked for at 16, issued at 15.
     let early = transfer(6, 3, (Some(6), 24, Fetch), (0, &[1]), (15, 24), &[(21, 24)]);
     let mut fixture = two_layers();
     *fixture.event(transfers(6)) = early;
-    only!(
-        fixture,
-        Violation::Unrequested {
-            transfer: TransferId(6),
-            issued: Cycles(15),
-            ..
-        }
-    );
+    only!(fixture, Violation::Unrequested { transfer: TransferId(6), issued: Cycles(15), .. });
 }
 
 #[test]
 fn a_multicast_of_requests_of_two_instants() {
     let mut fixture = two_layers();
-    fixture.remove(|event| {
-        matches!(
-            event,
-            Event::Request {
-                fragment: FragmentId(3),
-                to: PoolId(1),
-                ..
-            }
-        )
-    });
+    fixture.remove(|event| matches!(event, Event::Request { fragment: FragmentId(3), to: PoolId(1), .. }));
     fixture.insert(request(1, 3, 1, 2, Purpose::Prefetch));
     let late = transfer(1, 0, (Some(3), 16, Fetch), (2, &[0, 1]), (1, 4), &[(1, 2)]);
     let fixture = changed(fixture, 1, late);
     only!(
         fixture,
-        Violation::MulticastTimes {
-            transfer: TransferId(1),
-            first: Cycles(0),
-            second: Cycles(1),
-            ..
-        }
+        Violation::MulticastTimes { transfer: TransferId(1), first: Cycles(0), second: Cycles(1), .. }
     );
 }
 
@@ -147,99 +88,40 @@ fn a_source_that_does_not_hold_the_fragment() {
     let fixture = changed(two_layers(), 4, stray);
     found!(
         fixture,
-        Violation::SourceAbsent {
-            transfer: TransferId(4),
-            fragment: FragmentId(4),
-            pool: PoolId(2),
-            ..
-        }
+        Violation::SourceAbsent { transfer: TransferId(4), fragment: FragmentId(4), pool: PoolId(2), .. }
     );
 }
 
 #[test]
 fn a_source_dropped_one_cycle_before_it_is_read() {
     let mut fixture = two_layers();
-    fixture.remove(|event| {
-        matches!(
-            event,
-            Event::Drop {
-                fragment: FragmentId(4),
-                pool: PoolId(0),
-                ..
-            }
-        )
-    });
+    fixture.remove(|event| matches!(event, Event::Drop { fragment: FragmentId(4), pool: PoolId(0), .. }));
     fixture.insert(leave(19, 4, 0));
-    found!(
-        fixture,
-        Violation::SourceAbsent {
-            start: Cycles(16),
-            end: Cycles(20),
-            ..
-        }
-    );
+    found!(fixture, Violation::SourceAbsent { start: Cycles(16), end: Cycles(20), .. });
 }
 
 #[test]
 fn a_source_read_before_it_is_made() {
-    let early = transfer(
-        6,
-        3,
-        (Some(6), 24, Fetch),
-        (0, &[1]),
-        (16, 24),
-        &[(15, 17), (23, 24)],
-    );
+    let early = transfer(6, 3, (Some(6), 24, Fetch), (0, &[1]), (16, 24), &[(15, 17), (23, 24)]);
     let fixture = changed(two_layers(), 6, early);
-    found!(
-        fixture,
-        Violation::SourceAbsent {
-            fragment: FragmentId(6),
-            start: Cycles(15),
-            ..
-        }
-    );
-    found!(
-        fixture,
-        Violation::BeforeIssue {
-            issued: Cycles(16),
-            start: Cycles(15),
-            ..
-        }
-    );
+    found!(fixture, Violation::SourceAbsent { fragment: FragmentId(6), start: Cycles(15), .. });
+    found!(fixture, Violation::BeforeIssue { issued: Cycles(16), start: Cycles(15), .. });
 }
 
 #[test]
 fn an_amount_that_is_not_the_fragment() {
     let less = transfer(4, 2, (Some(4), 31, Fetch), (0, &[1]), (16, 20), &[(16, 20)]);
     let fixture = changed(two_layers(), 4, less);
-    found!(
-        fixture,
-        Violation::Amount {
-            transfer: TransferId(4),
-            claimed: Bits(31),
-            derived: Bits(32)
-        }
-    );
+    found!(fixture, Violation::Amount { transfer: TransferId(4), claimed: Bits(31), derived: Bits(32) });
 }
 
 #[test]
 fn a_transfer_without_a_route() {
     // The link leads from core 1 to core 0 only, and core 1 is not on the bus.
     let mut fixture = two_layers();
-    fixture.accelerator.resources[0].kind = ResourceKind::Link {
-        link: 0,
-        forward: false,
-    };
+    fixture.accelerator.resources[0].kind = ResourceKind::Link { link: 0, forward: false };
     fixture.accelerator.links[1].cores.remove(1);
-    found!(
-        fixture,
-        Violation::NoRoute {
-            transfer: TransferId(4),
-            from: PoolId(0),
-            to: PoolId(1)
-        }
-    );
+    found!(fixture, Violation::NoRoute { transfer: TransferId(4), from: PoolId(0), to: PoolId(1) });
 }
 
 #[test]
@@ -249,13 +131,7 @@ fn a_route_through_another_link() {
     fixture.accelerator.links[1].cores.remove(1);
     found!(
         fixture,
-        Violation::Rate {
-            transfer: TransferId(7),
-            claimed: Cycles(2),
-            derived: Cycles(4),
-            rate: 8,
-            ..
-        }
+        Violation::Rate { transfer: TransferId(7), claimed: Cycles(2), derived: Cycles(4), rate: 8, .. }
     );
     found!(fixture, Violation::Total { .. });
 }
@@ -263,12 +139,7 @@ fn a_route_through_another_link() {
 #[test]
 fn segments_that_are_none() {
     for segments in [&[][..], &[(16, 16), (16, 20)], &[(18, 20), (16, 18)]] {
-        found!(
-            fourth(20, segments),
-            Violation::Segments {
-                transfer: TransferId(4)
-            }
-        );
+        found!(fourth(20, segments), Violation::Segments { transfer: TransferId(4) });
     }
 }
 
@@ -285,29 +156,14 @@ fn a_flow_faster_or_slower_than_its_narrowest_resource() {
             ..
         }
     );
-    found!(
-        fourth(21, &[(16, 21)]),
-        Violation::Rate {
-            claimed: Cycles(5),
-            derived: Cycles(4),
-            ..
-        }
-    );
+    found!(fourth(21, &[(16, 21)]), Violation::Rate { claimed: Cycles(5), derived: Cycles(4), .. });
 }
 
 #[test]
 fn a_narrower_link() {
     let mut fixture = two_layers();
     fixture.accelerator.resources[0].bandwidth.0 = 4;
-    found!(
-        fixture,
-        Violation::Rate {
-            claimed: Cycles(4),
-            derived: Cycles(8),
-            rate: 4,
-            ..
-        }
-    );
+    found!(fixture, Violation::Rate { claimed: Cycles(4), derived: Cycles(8), rate: 4, .. });
 }
 
 #[test]
@@ -315,11 +171,7 @@ fn a_flow_interrupted_between_packets_only() {
     assert!(fourth(20, &[(16, 18), (18, 20)]).check().is_clean());
     only!(
         fourth(20, &[(16, 17), (17, 20)]),
-        Violation::WithinPacket {
-            transfer: TransferId(4),
-            time: Cycles(17),
-            packet: Cycles(2)
-        }
+        Violation::WithinPacket { transfer: TransferId(4), time: Cycles(17), packet: Cycles(2) }
     );
 }
 
@@ -327,14 +179,7 @@ fn a_flow_interrupted_between_packets_only() {
 fn an_arrival_without_the_latency_of_the_route() {
     let early = transfer(3, 1, (Some(2), 32, Fetch), (2, &[0]), (0, 7), &[(4, 6)]);
     let fixture = changed(two_layers(), 3, early);
-    only!(
-        fixture,
-        Violation::Arrival {
-            transfer: TransferId(3),
-            claimed: Cycles(7),
-            derived: Cycles(8)
-        }
-    );
+    only!(fixture, Violation::Arrival { transfer: TransferId(3), claimed: Cycles(7), derived: Cycles(8) });
 }
 
 #[test]
@@ -355,101 +200,38 @@ fn two_flows_at_once_on_a_link() {
 #[test]
 fn a_stream_nobody_needs() {
     let mut fixture = streams();
-    fixture.insert(transfer(
-        3,
-        0,
-        (None, 80, StreamIn),
-        (2, &[0]),
-        (3, 13),
-        &[(6, 11)],
-    ));
-    found!(
-        fixture,
-        Violation::StreamUnexpected {
-            transfer: TransferId(3),
-            cn: CnId(0),
-            time: Cycles(13)
-        }
-    );
+    fixture.insert(transfer(3, 0, (None, 80, StreamIn), (2, &[0]), (3, 13), &[(6, 11)]));
+    found!(fixture, Violation::StreamUnexpected { transfer: TransferId(3), cn: CnId(0), time: Cycles(13) });
     // Beside cn3, which keeps all its operands.
     let mut fixture = two_layers();
-    fixture.insert(transfer(
-        9,
-        3,
-        (None, 16, StreamIn),
-        (2, &[1]),
-        (27, 32),
-        &[(29, 30)],
-    ));
-    found!(
-        fixture,
-        Violation::StreamUnexpected {
-            transfer: TransferId(9),
-            cn: CnId(3),
-            ..
-        }
-    );
+    fixture.insert(transfer(9, 3, (None, 16, StreamIn), (2, &[1]), (27, 32), &[(29, 30)]));
+    found!(fixture, Violation::StreamUnexpected { transfer: TransferId(9), cn: CnId(3), .. });
 }
 
 #[test]
 fn a_stream_of_another_amount_time_or_way() {
     let less = transfer(1, 0, (None, 79, StreamIn), (2, &[0]), (3, 10), &[(3, 8)]);
     let fixture = changed(streams(), 1, less);
-    found!(
-        fixture,
-        Violation::Amount {
-            claimed: Bits(79),
-            derived: Bits(80),
-            ..
-        }
-    );
+    found!(fixture, Violation::Amount { claimed: Bits(79), derived: Bits(80), .. });
 
     let late = transfer(1, 0, (None, 80, StreamIn), (2, &[0]), (2, 10), &[(3, 8)]);
     let fixture = changed(streams(), 1, late);
-    only!(
-        fixture,
-        Violation::StreamIssue {
-            cn: CnId(0),
-            issued: Cycles(2),
-            start: Cycles(3),
-            ..
-        }
-    );
+    only!(fixture, Violation::StreamIssue { cn: CnId(0), issued: Cycles(2), start: Cycles(3), .. });
 
     let stray = transfer(1, 0, (None, 80, StreamIn), (2, &[1]), (3, 10), &[(3, 8)]);
     let fixture = changed(streams(), 1, stray);
-    found!(
-        fixture,
-        Violation::StreamUnexpected {
-            transfer: TransferId(1),
-            ..
-        }
-    );
+    found!(fixture, Violation::StreamUnexpected { transfer: TransferId(1), .. });
 }
 
 #[test]
 fn a_stream_that_is_missing() {
     let mut fixture = streams();
     fixture.remove(transfers(2));
-    found!(
-        fixture,
-        Violation::StreamMissing {
-            cn: CnId(0),
-            time: Cycles(14),
-            missing: Bits(64)
-        }
-    );
+    found!(fixture, Violation::StreamMissing { cn: CnId(0), time: Cycles(14), missing: Bits(64) });
     // The output arrives at 15, the CN ended at 14.
     let late = transfer(2, 0, (None, 64, StreamOut), (0, &[2]), (3, 15), &[(9, 13)]);
     let fixture = changed(streams(), 2, late);
-    found!(
-        fixture,
-        Violation::StreamMissing {
-            time: Cycles(14),
-            missing: Bits(64),
-            ..
-        }
-    );
+    found!(fixture, Violation::StreamMissing { time: Cycles(14), missing: Bits(64), .. });
 }
 
 #[test]
@@ -460,11 +242,6 @@ fn an_end_before_and_after_the_last_stream() {
     fixture = changed(changed(fixture, 1, fast), 2, early);
     found!(
         fixture,
-        Violation::Duration {
-            cn: CnId(0),
-            start: Cycles(3),
-            end: Cycles(14),
-            expected: Cycles(13)
-        }
+        Violation::Duration { cn: CnId(0), start: Cycles(3), end: Cycles(14), expected: Cycles(13) }
     );
 }
