@@ -88,18 +88,14 @@ pub(super) struct Traffic {
 
 /// Cycle counts of all operands.
 pub(super) fn nestings(problem: &Problem, order: &[Loop], ends: &Ends) -> SmallVec<[Nesting; 3]> {
-    (problem.operands.iter().zip(ends))
-        .map(|(operand, ends)| Nesting::new(operand, order, ends))
-        .collect()
+    (problem.operands.iter().zip(ends)).map(|(operand, ends)| Nesting::new(operand, order, ends)).collect()
 }
 
 impl Nesting {
     fn new(operand: &Operand, order: &[Loop], ends: &[usize]) -> Self {
         let irrelevant = |position: usize| operand.is_irrelevant(order[position].0);
-        let relevant =
-            |position: usize| operand.relevance[order[position].0] == Relevance::Relevant;
-        let product =
-            |range: std::ops::Range<usize>| order[range].iter().map(|(_, n)| n).product::<u64>();
+        let relevant = |position: usize| operand.relevance[order[position].0] == Relevance::Relevant;
+        let product = |range: std::ops::Range<usize>| order[range].iter().map(|(_, n)| n).product::<u64>();
         let run = (0..order.len()).take_while(|position| irrelevant(*position)).count();
         let mut nesting = Self {
             cycles: smallvec![if operand.output { 1 } else { product(0..run) }],
@@ -225,11 +221,7 @@ impl Traffic {
                 },
             };
             for level in 0..operand.levels.len() {
-                transfers.extend(if operand.output {
-                    flow.of_output(level)
-                } else {
-                    flow.of_input(level)
-                });
+                transfers.extend(if operand.output { flow.of_output(level) } else { flow.of_input(level) });
             }
             contents.push(held);
         }
@@ -260,15 +252,13 @@ impl Flow<'_> {
         let none = Transfer::default();
         let low = self.precision(level + 1);
         let arriving = self.low_side(level, low.0);
-        let returning =
-            if self.contents.partial[level] { self.low_side(level, low.1) } else { none };
+        let returning = if self.contents.partial[level] { self.low_side(level, low.1) } else { none };
         if level == self.operand.top() {
             return [returning, arriving, none, none];
         }
         let high = self.precision(level + 2);
         let leaving = self.high_side(level, high.0);
-        let refilled =
-            if self.contents.partial[level + 1] { self.high_side(level, high.1) } else { none };
+        let refilled = if self.contents.partial[level + 1] { self.high_side(level, high.1) } else { none };
         [returning, arriving, leaving, refilled]
     }
 

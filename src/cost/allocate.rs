@@ -236,8 +236,7 @@ impl<'a> Allocator<'a> {
             if place + 1 < choices.len() {
                 self.combine(visit, choices, capacity, trial, place + 1, best);
             } else if best.as_ref().is_none_or(|best| trial.metric <= best.metric)
-                && (self.allocation == Allocation::Uneven
-                    || self.is_even(visit, choices, &trial.at))
+                && (self.allocation == Allocation::Uneven || self.is_even(visit, choices, &trial.at))
             {
                 *best = Some(trial);
             }
@@ -273,10 +272,7 @@ impl<'a> Allocator<'a> {
             let mut whole = climb.extents.clone();
             order[climb.next..].iter().for_each(|(dim, factor)| whole[*dim] *= *factor as f64);
             let needed = self.problem.tensor_size(description, &whole) * description.bits as f64;
-            return Err(Rejection {
-                top: true,
-                ..reject(visit, SmallVec::from_iter([operand]), needed)
-            });
+            return Err(Rejection { top: true, ..reject(visit, SmallVec::from_iter([operand]), needed) });
         }
         for (dim, factor) in &self.unrolling.operands[operand].levels[level + 1] {
             climb.extents[*dim] *= factor;

@@ -128,8 +128,8 @@ impl<'a> Mapped<'a> {
     ) -> Result<Priced<'_>, CostError> {
         let problem = self.problem;
         let traffic = Traffic::new(problem, &self.fractional, order, ends, &nestings);
-        let integer = (self.integer.as_ref())
-            .map(|integer| Traffic::new(problem, integer, order, ends, &nestings));
+        let integer =
+            (self.integer.as_ref()).map(|integer| Traffic::new(problem, integer, order, ends, &nestings));
         let words = words(problem, &self.fractional, &traffic)?;
         let energy = self.operation_energy() + memory_energy(problem, &words);
         Ok(Priced { mapped: self, nestings, traffic, integer, words, energy })
@@ -149,8 +149,7 @@ impl<'a> Mapped<'a> {
             allocated: self.loops(order, allocated),
             words: (self.problem.operands.iter())
                 .map(|operand| {
-                    let words =
-                        &priced.words[operand.first..operand.first + 4 * operand.levels.len()];
+                    let words = &priced.words[operand.first..operand.first + 4 * operand.levels.len()];
                     words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect()
                 })
                 .collect(),
@@ -177,9 +176,8 @@ impl<'a> Mapped<'a> {
         (self.problem.nest.operands.iter().zip(ends))
             .map(|(operand, ends)| {
                 let starts = std::iter::once(0).chain(ends.iter().copied());
-                let levels = starts
-                    .zip(ends)
-                    .map(|(start, end)| order[start..*end].iter().map(name).collect());
+                let levels =
+                    starts.zip(ends).map(|(start, end)| order[start..*end].iter().map(name).collect());
                 OperandLoops {
                     operand: operand.name.clone(),
                     memory: operand.memory,
@@ -255,8 +253,7 @@ impl Priced<'_> {
             .filter(|(operand, _)| problem.hierarchy.dram == Some(operand.levels[operand.top()]))
             .map(|(operand, contents)| {
                 let bits = |direction: Direction| {
-                    let transfer =
-                        &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
+                    let transfer = &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
                     transfer.bits() * transfer.count
                 };
                 StreamedBits {
@@ -273,11 +270,7 @@ impl Priced<'_> {
 impl Latency {
     /// `latency_total2`.
     pub fn total(&self) -> f64 {
-        self.temporal as f64
-            + self.stall as f64
-            + self.loading.onload
-            + self.loading.offload
-            + self.drain
+        self.temporal as f64 + self.stall as f64 + self.loading.onload + self.loading.offload + self.drain
     }
 }
 
@@ -285,11 +278,8 @@ impl Rejection {
     /// The rejection by names.
     pub fn error(&self, problem: &Problem) -> CostError {
         let memory = &problem.hierarchy.memories[self.memory];
-        let names: Vec<&str> = self
-            .operands
-            .iter()
-            .map(|operand| problem.nest.operands[*operand].name.as_str())
-            .collect();
+        let names: Vec<&str> =
+            self.operands.iter().map(|operand| problem.nest.operands[*operand].name.as_str()).collect();
         let (operand, memory, available) = (names.join(" + "), memory.name.clone(), memory.size.0);
         let needed = self.needed.ceil() as u64;
         if self.top {
@@ -375,8 +365,7 @@ mod tests {
     fn a_dot_product_of_four() {
         let order = [(Dim::new("C"), 4)];
         let evaluation =
-            evaluate(&dot_product(), &one_unit(1024), "unit", &[], &order, Allocation::Uneven)
-                .unwrap();
+            evaluate(&dot_product(), &one_unit(1024), "unit", &[], &order, Allocation::Uneven).unwrap();
         // Four reads of I and W; four writes of O and, partial sums, four reads.
         assert_eq!(evaluation.words, [[[4, 4, 0, 0]], [[4, 0, 0, 0]], [[4, 0, 0, 0]]]);
         // 4 operations, 12 reads of 2 pJ, 4 writes of 3 pJ.

@@ -81,18 +81,7 @@ pub struct SpatialConstraint {
 
 /// What a search minimises.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    clap::ValueEnum,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
@@ -117,18 +106,7 @@ impl fmt::Display for Objective {
 
 /// Which rules the model follows.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    clap::ValueEnum,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Model {
@@ -154,12 +132,7 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self {
-            objective: Objective::Latency,
-            lpf_limit: 6,
-            spatial_mappings: 3,
-            model: Model::Zigzag,
-        }
+        Self { objective: Objective::Latency, lpf_limit: 6, spatial_mappings: 3, model: Model::Zigzag }
     }
 }
 
@@ -297,9 +270,7 @@ pub enum CostError {
         core: String,
     },
     /// A fixed spatial mapping names an array dimension the core lacks.
-    #[error(
-        "the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}"
-    )]
+    #[error("the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}")]
     NoSuchArrayDim {
         /// Array dimension asked for.
         array_dim: String,
@@ -309,9 +280,7 @@ pub enum CostError {
         available: String,
     },
     /// A port the movement needs is missing.
-    #[error(
-        "memory {memory} has no port for {operand} {direction}: add it to the allocation of a port"
-    )]
+    #[error("memory {memory} has no port for {operand} {direction}: add it to the allocation of a port")]
     NoPort {
         /// Memory name.
         memory: String,

@@ -37,8 +37,7 @@ pub fn search(
     let mut best: Option<(Score, Cost)> = None;
     let mut rejected: Option<CostError> = None;
     let (mut evaluated, mut pruned) = (0, 0);
-    for mapping in super::spatial::mappings(&problem, core_name, spatial, options.spatial_mappings)?
-    {
+    for mapping in super::spatial::mappings(&problem, core_name, spatial, options.spatial_mappings)? {
         let mapped = Mapped::new(&problem, mapping);
         let found = orders(&mapped, options)?;
         evaluated += found.evaluated;

@@ -59,11 +59,8 @@ impl Unrolling {
     /// Converts the factors and attaches them to levels.
     pub fn new(problem: &Problem, mapping: &Mapping, version: Version) -> Self {
         let converted = convert(problem, mapping, version);
-        let operands = problem
-            .operands
-            .iter()
-            .map(|operand| Unrolled::new(problem, operand, &converted))
-            .collect();
+        let operands =
+            problem.operands.iter().map(|operand| Unrolled::new(problem, operand, &converted)).collect();
         Self { operands }
     }
 }
@@ -71,25 +68,20 @@ impl Unrolling {
 fn convert(problem: &Problem, mapping: &Mapping, version: Version) -> Mapping {
     let array = &problem.hierarchy.array.dims;
     let limited: Mapping = (mapping.iter().zip(array))
-        .map(|(factors, (_, size))| {
-            factors.iter().map(|(dim, f)| (*dim, f.min(*size as f64))).collect()
-        })
+        .map(|(factors, (_, size))| factors.iter().map(|(dim, f)| (*dim, f.min(*size as f64))).collect())
         .collect();
-    let factor_on =
-        |factors: &Factors, dim| factors.iter().find(|(x, _)| *x == dim).map(|(_, f)| *f);
+    let factor_on = |factors: &Factors, dim| factors.iter().find(|(x, _)| *x == dim).map(|(_, f)| *f);
     let mut converted: Mapping = Vec::with_capacity(limited.len());
     for (position, factors) in limited.iter().enumerate() {
         let mut kept = Factors::new();
         for (dim, factor) in factors {
-            let largest =
-                limited.iter().filter_map(|other| factor_on(other, *dim)).fold(0.0, f64::max);
+            let largest = limited.iter().filter_map(|other| factor_on(other, *dim)).fold(0.0, f64::max);
             let first = limited.iter().position(|other| factor_on(other, *dim) == Some(largest));
             if first != Some(position) {
                 kept.push((*dim, *factor));
                 continue;
             }
-            let earlier: f64 =
-                converted.iter().filter_map(|other| factor_on(other, *dim)).product();
+            let earlier: f64 = converted.iter().filter_map(|other| factor_on(other, *dim)).product();
             let size = problem.dim_size(*dim) as f64;
             let rounds = (size / (factor * earlier)).ceil();
             let even = size / rounds / earlier;
@@ -107,9 +99,7 @@ impl Unrolled {
         for memory in &operand.levels {
             let mut below = Factors::new();
             for array_dim in 0..mapping.len() {
-                if left[array_dim]
-                    && problem.hierarchy.memories[*memory].served.contains(&array_dim)
-                {
+                if left[array_dim] && problem.hierarchy.memories[*memory].served.contains(&array_dim) {
                     left[array_dim] = false;
                     merge(&mut below, &mapping[array_dim]);
                 }
@@ -145,10 +135,8 @@ impl Unrolled {
         let from = |products: &[f64], level: usize| products[level..].iter().product::<f64>();
         let unique: Vec<f64> = (0..levels.len()).map(|level| from(&relevant, level)).collect();
         let top = levels.len() - 1;
-        let boost = (0..top)
-            .map(|v| (unique[v] / unique[v + 1]).round_ties_even() as u64)
-            .chain([1])
-            .collect();
+        let boost =
+            (0..top).map(|v| (unique[v] / unique[v + 1]).round_ties_even() as u64).chain([1]).collect();
         let unit_count = (0..=top).map(|v| from(&all, v).round_ties_even() as u64).collect();
         Self { levels, unit_count, boost }
     }
