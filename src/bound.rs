@@ -185,8 +185,12 @@ fn path(problem: &Problem, needs: &[Need]) -> u64 {
     let mut ends = vec![0.0f64; workload.layers.len()];
     let mut before: Vec<BTreeSet<usize>> = Vec::with_capacity(workload.layers.len());
     for (id, layer) in workload.layers.iter().enumerate() {
-        let producers: BTreeSet<usize> =
-            layer.inputs().iter().filter_map(|operand| operand.tensor).flat_map(|t| roots(problem, t)).collect();
+        let producers: BTreeSet<usize> = layer
+            .inputs()
+            .iter()
+            .filter_map(|operand| operand.tensor)
+            .flat_map(|t| roots(problem, t))
+            .collect();
         let mut ancestors = producers.clone();
         producers.iter().for_each(|producer| ancestors.extend(&before[*producer]));
         let ready = producers.iter().map(|producer| ends[*producer]).fold(0.0, f64::max);

@@ -7,9 +7,7 @@
 use crate::accelerator::route::Routes;
 use crate::accelerator::{Accelerator, CoreKind, Memory};
 use crate::cn::{CnClass, CnGraph};
-use crate::cost::{
-    Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SpatialConstraint, search,
-};
+use crate::cost::{Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SpatialConstraint, search};
 use crate::ids::LayerId;
 use crate::ledger::{Costs, NodeCost};
 use crate::mapping::Mapping;
@@ -48,7 +46,7 @@ pub struct CostingError {
     /// Core kind.
     pub kind: String,
     /// Why.
-    pub source: CostError,
+    pub source: Box<CostError>,
 }
 
 /// Costs every node of a placement, in parallel; nodes that stream more than placement foresaw are
@@ -106,18 +104,13 @@ impl Costing<'_> {
                 _ => {
                     let kind = self.accelerator.kind(node.core).name.clone();
                     let layer = layer.name.clone();
-                    return Err(CostingError { layer, core: number, kind, source: error });
+                    return Err(CostingError { layer, core: number, kind, source: Box::new(error) });
                 }
             }
         }
     }
 
-    fn cost(
-        &self,
-        class: &CnClass,
-        node: &PlacedNode,
-        table: &CostTable,
-    ) -> Arc<Result<Cost, CostError>> {
+    fn cost(&self, class: &CnClass, node: &PlacedNode, table: &CostTable) -> Arc<Result<Cost, CostError>> {
         let kind = self.accelerator.kind(node.core);
         let dram = self.dram(node);
         let ports = dram.iter().flat_map(|dram| &dram.ports);
@@ -159,7 +152,7 @@ impl Costing<'_> {
                 .cloned()
                 .collect(),
             hints: entry.map_or_else(Vec::new, |entry| entry.spatial_hints.clone()),
-            mix: false,
+            mix: self.options.mix,
         }
     }
 }
@@ -169,7 +162,5 @@ fn stream_tiles(node: &PlacedNode, cost: &Cost) -> Vec<u64> {
     let tile = |memory: MemoryOperand| {
         cost.streamed.iter().find(|streamed| streamed.operand == memory).map_or(0, |streamed| streamed.tile)
     };
-    (node.operands.iter())
-        .map(|place| if place.streamed { tile(place.memory) } else { 0 })
-        .collect()
+    (node.operands.iter()).map(|place| if place.streamed { tile(place.memory) } else { 0 }).collect()
 }

@@ -52,22 +52,14 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error without a place.
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            place: None,
-            label: String::new(),
-            help: Vec::new(),
-        }
+        Self { message: message.into(), place: None, label: String::new(), help: Vec::new() }
     }
 
     /// The same at a place; a place that is already known stays, because it is the nearer one.
     #[must_use]
     pub fn at(mut self, source: &Arc<Source>, span: Range<usize>) -> Self {
         if self.place.is_none() {
-            self.place = Some(Place {
-                source: Arc::clone(source),
-                span,
-            });
+            self.place = Some(Place { source: Arc::clone(source), span });
         }
         self
     }
@@ -92,19 +84,12 @@ impl fmt::Display for Diagnostic {
         let mut group = match &self.place {
             Some(Place { source, span }) => {
                 let span = first_line(&source.text, span);
-                let annotation = AnnotationKind::Primary
-                    .span(span)
-                    .label(self.label.as_str());
-                let snippet = Snippet::source(source.text.as_str())
-                    .path(source.name.as_str())
-                    .annotation(annotation);
-                Level::ERROR
-                    .primary_title(self.message.as_str())
-                    .element(snippet)
+                let annotation = AnnotationKind::Primary.span(span).label(self.label.as_str());
+                let snippet =
+                    Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(annotation);
+                Level::ERROR.primary_title(self.message.as_str()).element(snippet)
             }
-            None => annotate_snippets::Group::with_title(
-                Level::ERROR.primary_title(self.message.as_str()),
-            ),
+            None => annotate_snippets::Group::with_title(Level::ERROR.primary_title(self.message.as_str())),
         };
         for help in &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
@@ -119,12 +104,7 @@ impl std::error::Error for Diagnostic {}
 fn first_line(text: &str, span: &Range<usize>) -> Range<usize> {
     let start = span.start.min(text.len());
     let end = span.end.clamp(start, text.len());
-    let line = text
-        .get(start..end)
-        .unwrap_or("")
-        .lines()
-        .next()
-        .unwrap_or("");
+    let line = text.get(start..end).unwrap_or("").lines().next().unwrap_or("");
     start..start + line.trim_end().len()
 }
 
@@ -153,9 +133,7 @@ impl Diagnostics {
 
 impl From<Diagnostic> for Diagnostics {
     fn from(error: Diagnostic) -> Self {
-        Self {
-            errors: vec![error],
-        }
+        Self { errors: vec![error] }
     }
 }
 
@@ -226,10 +204,7 @@ mod tests {
 
     #[test]
     fn a_place_is_shown_with_its_line() {
-        let source = Arc::new(Source {
-            name: "a.yaml".into(),
-            text: "one: 1\ntwo: x\n".into(),
-        });
+        let source = Arc::new(Source { name: "a.yaml".into(), text: "one: 1\ntwo: x\n".into() });
         let error = Diagnostic::new("expected a number")
             .at(&source, 12..13)
             .label("this is text")

@@ -45,10 +45,7 @@ impl<'de> Deserialize<'de> for Node {
             (Value::List(items), 0) => items.first().map(|item| item.span.clone()),
             _ => None,
         };
-        Ok(Self {
-            value: spanned.value,
-            span: span.unwrap_or(offset..offset + length),
-        })
+        Ok(Self { value: spanned.value, span: span.unwrap_or(offset..offset + length) })
     }
 }
 
@@ -131,21 +128,14 @@ pub(crate) struct Reading {
 impl Reading {
     /// Parses the text. Syntax errors end the reading.
     pub(crate) fn open(name: &str, text: &str) -> Result<(Self, Node), Diagnostics> {
-        let source = Arc::new(Source {
-            name: name.to_owned(),
-            text: text.to_owned(),
-        });
+        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
         let mut options = serde_yaml::Options::default();
         options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
         options.strict_booleans = true;
         options.with_snippet = false;
         let root = serde_yaml::from_str_with_options(text, options)
             .map_err(|error| syntax_error(&source, &error))?;
-        let reading = Self {
-            source,
-            errors: Vec::new(),
-            unmodelled: BTreeSet::new(),
-        };
+        let reading = Self { source, errors: Vec::new(), unmodelled: BTreeSet::new() };
         Ok((reading, root))
     }
 
@@ -159,20 +149,14 @@ impl Reading {
         match (Diagnostics::of(self.errors), value) {
             (Some(errors), _) => Err(errors),
             (None, Some(value)) => Ok(value),
-            (None, None) => {
-                Err(Diagnostic::new(format!("{} has no contents", self.source.name)).into())
-            }
+            (None, None) => Err(Diagnostic::new(format!("{} has no contents", self.source.name)).into()),
         }
     }
 }
 
 fn syntax_error(source: &Arc<Source>, error: &serde_yaml::Error) -> Diagnostics {
     let text = error.without_snippet().to_string();
-    let message = text
-        .split(" at line ")
-        .next()
-        .unwrap_or(&text)
-        .trim_end_matches([':', ',']);
+    let message = text.split(" at line ").next().unwrap_or(&text).trim_end_matches([':', ',']);
     let diagnostic = Diagnostic::new(format!("this is not valid YAML: {message}"));
     match error.location() {
         Some(location) => {
@@ -190,12 +174,7 @@ fn offset_of(text: &str, line: u64, column: u64) -> usize {
     let start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
     let letters = column.saturating_sub(1) as usize;
     let rest = text.get(start..).unwrap_or("");
-    start
-        + rest
-            .chars()
-            .take(letters)
-            .map(char::len_utf8)
-            .sum::<usize>()
+    start + rest.chars().take(letters).map(char::len_utf8).sum::<usize>()
 }
 
 impl Node {
@@ -329,12 +308,7 @@ impl Node {
                 reading.error(key, Diagnostic::new(message).help(help));
             }
         }
-        Some(Fields {
-            owner,
-            entries,
-            of: keys.of,
-            suggested,
-        })
+        Some(Fields { owner, entries, of: keys.of, suggested })
     }
 
     /// The text of a map's key.
@@ -346,12 +320,7 @@ impl Node {
     }
 }
 
-fn report_duplicates(
-    entries: &[(Node, Node)],
-    reading: &mut Reading,
-    of: &str,
-    repeatable: &[&str],
-) {
+fn report_duplicates(entries: &[(Node, Node)], reading: &mut Reading, of: &str, repeatable: &[&str]) {
     let mut seen = BTreeSet::new();
     for (key, _) in entries {
         let name = key.key_name();
@@ -359,9 +328,7 @@ fn report_duplicates(
             continue;
         }
         if repeatable.contains(&name.as_str()) {
-            reading
-                .unmodelled
-                .insert(format!("the first of two `{name}` in {of}"));
+            reading.unmodelled.insert(format!("the first of two `{name}` in {of}"));
         } else {
             let message = format!("`{name}` is given twice in {of}");
             let error = Diagnostic::new(message).label("a second time here");
@@ -386,13 +353,7 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// No keys, to be filled in.
-    pub(crate) const NONE: Self = Self {
-        of: "",
-        known: &[],
-        unmodelled: &[],
-        repeatable: &[],
-        refused: &[],
-    };
+    pub(crate) const NONE: Self = Self { of: "", known: &[], unmodelled: &[], repeatable: &[], refused: &[] };
 }
 
 /// A map with known keys.

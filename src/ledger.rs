@@ -191,8 +191,11 @@ pub fn book(
         }
     }
     let rows = (rows.into_iter())
-        .map(|((component, action, unit), count)| {
-            LedgerRow { component, action, count, unit: Picojoules(f64::from_bits(unit)) }
+        .map(|((component, action, unit), count)| LedgerRow {
+            component,
+            action,
+            count,
+            unit: Picojoules(f64::from_bits(unit)),
         })
         .filter(|row| row.unit.0 != 0.0)
         .collect();

@@ -8,27 +8,27 @@
 //! mapping (optional) ----> Mapping -----+
 //! ```
 
-pub mod units;
-pub mod ids;
+pub mod accelerator;
+pub mod allocation;
+pub mod bound;
+pub mod cli;
+pub mod cn;
+pub mod cost;
+pub mod costing;
 pub mod diagnostic;
 mod document;
-mod table;
-pub mod library;
-pub mod workload;
-pub mod accelerator;
-pub mod mapping;
-pub mod cost;
 pub mod fusion;
-pub mod cn;
-pub mod allocation;
-pub mod placement;
-pub mod schedule;
+pub mod ids;
 pub mod ledger;
+pub mod library;
+pub mod mapping;
 pub mod overrides;
-pub mod costing;
 pub mod pipeline;
-pub mod bound;
-pub mod verify;
-pub mod timeline;
+pub mod placement;
 pub mod report;
-pub mod cli;
+pub mod schedule;
+mod table;
+pub mod timeline;
+pub mod units;
+pub mod verify;
+pub mod workload;

@@ -2,50 +2,23 @@
 
 /// Accelerators (and single cores with their DRAM) by name.
 const ACCELERATORS: &[(&str, &str)] = &[
-    (
-        "eyeriss_like",
-        include_str!("../hardware/eyeriss_like.yaml"),
-    ),
-    (
-        "hetero_quad_core",
-        include_str!("../hardware/hetero_quad_core.yaml"),
-    ),
-    (
-        "meta_prototype",
-        include_str!("../hardware/meta_prototype.yaml"),
-    ),
-    (
-        "testing_four_core",
-        include_str!("../hardware/testing_four_core.yaml"),
-    ),
-    (
-        "testing_two_core",
-        include_str!("../hardware/testing_two_core.yaml"),
-    ),
+    ("eyeriss_like", include_str!("../hardware/eyeriss_like.yaml")),
+    ("hetero_quad_core", include_str!("../hardware/hetero_quad_core.yaml")),
+    ("meta_prototype", include_str!("../hardware/meta_prototype.yaml")),
+    ("testing_four_core", include_str!("../hardware/testing_four_core.yaml")),
+    ("testing_two_core", include_str!("../hardware/testing_two_core.yaml")),
     ("tpu_like", include_str!("../hardware/tpu_like.yaml")),
-    (
-        "tpu_like_quad_core",
-        include_str!("../hardware/tpu_like_quad_core.yaml"),
-    ),
+    ("tpu_like_quad_core", include_str!("../hardware/tpu_like_quad_core.yaml")),
 ];
 
 /// Core files by name.
 const CORES: &[(&str, &str)] = &[
     ("dram", include_str!("../hardware/cores/dram.yaml")),
-    (
-        "eyeriss_like",
-        include_str!("../hardware/cores/eyeriss_like.yaml"),
-    ),
-    (
-        "meta_prototype",
-        include_str!("../hardware/cores/meta_prototype.yaml"),
-    ),
+    ("eyeriss_like", include_str!("../hardware/cores/eyeriss_like.yaml")),
+    ("meta_prototype", include_str!("../hardware/cores/meta_prototype.yaml")),
     ("pooling", include_str!("../hardware/cores/pooling.yaml")),
     ("simd", include_str!("../hardware/cores/simd.yaml")),
-    (
-        "testing_core",
-        include_str!("../hardware/cores/testing_core.yaml"),
-    ),
+    ("testing_core", include_str!("../hardware/cores/testing_core.yaml")),
     ("tpu_like", include_str!("../hardware/cores/tpu_like.yaml")),
 ];
 
@@ -86,8 +59,5 @@ pub fn cores() -> impl Iterator<Item = &'static str> {
 }
 
 fn text(files: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
-    files
-        .iter()
-        .find(|(candidate, _)| *candidate == name)
-        .map(|(_, text)| *text)
+    files.iter().find(|(candidate, _)| *candidate == name).map(|(_, text)| *text)
 }

@@ -39,7 +39,9 @@ pub enum OverrideError {
         reason: String,
     },
     /// A needed column is missing.
-    #[error("{file}:1: no column `{column}`; a costs file needs layer, core, latency_cycles and energy_pj (found: {found})")]
+    #[error(
+        "{file}:1: no column `{column}`; a costs file needs layer, core, latency_cycles and energy_pj (found: {found})"
+    )]
     NoColumn {
         /// File.
         file: String,
@@ -98,10 +100,8 @@ impl CostOverrides {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, OverrideError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| OverrideError::Unreadable {
-            file: file.clone(),
-            reason: error.to_string(),
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| OverrideError::Unreadable { file: file.clone(), reason: error.to_string() })?;
         Self::parse(&file, &text)
     }
 

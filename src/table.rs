@@ -9,9 +9,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(heading: &[&str]) -> Self {
-        Self {
-            rows: vec![heading.iter().map(|text| (*text).to_owned()).collect()],
-        }
+        Self { rows: vec![heading.iter().map(|text| (*text).to_owned()).collect()] }
     }
 
     /// Adds a row with one cell per column.
@@ -25,13 +23,10 @@ impl Table {
             return self;
         };
         let columns = self.rows[0].len();
-        let kept: Vec<usize> = (0..columns)
-            .filter(|column| below.iter().any(|row| !row[*column].is_empty()))
-            .collect();
+        let kept: Vec<usize> =
+            (0..columns).filter(|column| below.iter().any(|row| !row[*column].is_empty())).collect();
         let keep = |row: &Vec<String>| kept.iter().map(|column| row[*column].clone()).collect();
-        Self {
-            rows: self.rows.iter().map(keep).collect(),
-        }
+        Self { rows: self.rows.iter().map(keep).collect() }
     }
 
     /// Whether it has no rows below the heading.

@@ -103,7 +103,10 @@ impl Builder<'_> {
                 ("admitted (cycle)".to_owned(), times.admitted.0.to_string()),
                 ("ideal (cycles)".to_owned(), node.cost.ideal.0.to_string()),
                 ("stall (cycles)".to_owned(), node.cost.stall.0.to_string()),
-                ("on-load + off-load (cycles)".to_owned(), (node.cost.onload.0 + node.cost.offload.0).to_string()),
+                (
+                    "on-load + off-load (cycles)".to_owned(),
+                    (node.cost.onload.0 + node.cost.offload.0).to_string(),
+                ),
                 ("energy (pJ)".to_owned(), node.cost.energy.0.to_string()),
             ];
             self.tracks[track].slices.push(slice);
@@ -124,7 +127,8 @@ impl Builder<'_> {
         }
         let mut flows = Vec::new();
         for event in events(self.outcome) {
-            let Event::Transfer { transfer, fragment, cn, from, to, bits, segments, purpose, .. } = event else {
+            let Event::Transfer { transfer, fragment, cn, from, to, bits, segments, purpose, .. } = event
+            else {
                 continue;
             };
             let what = match fragment {
@@ -162,7 +166,8 @@ impl Builder<'_> {
         if !matches!(purpose, Purpose::Fetch | Purpose::Prefetch) {
             return None;
         }
-        let track = route(self.problem, from, to).into_iter().find_map(|r| self.resources.get(&r).copied())?;
+        let track =
+            route(self.problem, from, to).into_iter().find_map(|r| self.resources.get(&r).copied())?;
         let core = self.outcome.evaluation.placement.core(cn);
         let target = self.problem.accelerator.compute_cores().position(|id| id == core)?;
         let start = self.outcome.evaluation.schedule.cns[cn.index()].start.0;

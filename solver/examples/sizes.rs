@@ -10,27 +10,14 @@ use std::time::Instant;
 fn main() {
     for traffic in [0.1, 0.3, 1.0] {
         for count in [1, 2, 3, 4, 6, 8, 10, 14, 20, 30, 40, 50, 100, 200] {
-            report(
-                "one group",
-                count,
-                traffic,
-                &stack::stack(count, 7, traffic),
-            );
-            report(
-                "one by one",
-                count,
-                traffic,
-                &stack::one_by_one(count, 7, traffic),
-            );
+            report("one group", count, traffic, &stack::stack(count, 7, traffic));
+            report("one by one", count, traffic, &stack::one_by_one(count, 7, traffic));
         }
     }
 }
 
 fn report(shape: &str, count: usize, traffic: f64, problem: &Problem) {
-    let weights = Weights {
-        time: 1.0,
-        cost: 0.01,
-    };
+    let weights = Weights { time: 1.0, cost: 0.01 };
     let start = Instant::now();
     match milp(problem, &weights, &Limits::default()) {
         Ok(found) => println!(

@@ -41,9 +41,7 @@ pub(crate) fn eliminate(index: &Index, weights: Weights, limit: u64) -> Option<V
     let mut choices = vec![0; problem.tasks.len()];
     let mut decisions = Vec::new();
     for &t in &order {
-        let (mine, others) = factors
-            .into_iter()
-            .partition(|factor: &Factor| factor.scope.contains(&t));
+        let (mine, others) = factors.into_iter().partition(|factor: &Factor| factor.scope.contains(&t));
         factors = others;
         let (factor, decision) = minimise(index, &mine, t);
         factors.push(factor);
@@ -125,9 +123,7 @@ fn entries(index: &Index, scope: &[usize]) -> Option<u64> {
 
 /// Position of the choices of `scope` in a table over it.
 fn position(index: &Index, scope: &[usize], choices: &[u32]) -> usize {
-    scope
-        .iter()
-        .fold(0, |at, &t| at * index.choices(t) + choices[t] as usize)
+    scope.iter().fold(0, |at, &t| at * index.choices(t) + choices[t] as usize)
 }
 
 /// Calls `visit` for all choices of `scope`, in the order of its table.
@@ -176,10 +172,7 @@ fn group_factor(problem: &Problem, weights: Weights, group: u32, scope: &[usize]
         state.set(choices);
         table.push(state.score());
     });
-    Factor {
-        scope: scope.to_vec(),
-        table,
-    }
+    Factor { scope: scope.to_vec(), table }
 }
 
 fn budget_factor(index: &Index, b: usize, scope: &[usize]) -> Factor {
@@ -196,10 +189,7 @@ fn budget_factor(index: &Index, b: usize, scope: &[usize]) -> Factor {
         let (value, violation) = overflow_terms(budget, overflow(budget, used));
         table.push(Score { violation, value });
     });
-    Factor {
-        scope: scope.to_vec(),
-        table,
-    }
+    Factor { scope: scope.to_vec(), table }
 }
 
 /// The best choice of a task for all choices of its scope.
@@ -223,10 +213,7 @@ fn minimise(index: &Index, factors: &[Factor], task: usize) -> (Factor, Decision
         let mut least = (Score::WORST, 0);
         for choice in 0..index.choices(task) as u32 {
             trial[task] = choice;
-            let mut sum = Score {
-                violation: 0.0,
-                value: 0.0,
-            };
+            let mut sum = Score { violation: 0.0, value: 0.0 };
             for factor in factors {
                 let entry = factor.table[position(index, &factor.scope, &trial)];
                 sum.violation += entry.violation;
@@ -239,9 +226,6 @@ fn minimise(index: &Index, factors: &[Factor], task: usize) -> (Factor, Decision
         table.push(least.0);
         best.push(least.1);
     });
-    let factor = Factor {
-        scope: scope.clone(),
-        table,
-    };
+    let factor = Factor { scope: scope.clone(), table };
     (factor, Decision { task, scope, best })
 }

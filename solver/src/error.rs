@@ -9,9 +9,7 @@ pub enum SolveError {
     #[error("malformed problem: {0}")]
     Malformed(String),
     /// No choice of choices satisfies the hard budgets.
-    #[error(
-        "infeasible: budget {budget} has a capacity of {capacity}, at least {demand} is demanded"
-    )]
+    #[error("infeasible: budget {budget} has a capacity of {capacity}, at least {demand} is demanded")]
     Infeasible {
         /// The budget that is exceeded.
         budget: u32,

@@ -41,10 +41,7 @@ pub fn exhaustive(problem: &Problem, weights: &Weights, limit: u64) -> Option<Be
         }
     }
     let objective = State::new(&index, *weights, &best.1).objective();
-    Some(Best {
-        choices: best.1,
-        objective,
-    })
+    Some(Best { choices: best.1, objective })
 }
 
 /// The next vector in lexicographic order; false after the last.

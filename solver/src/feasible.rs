@@ -23,21 +23,14 @@ pub(crate) fn check_budgets(problem: &Problem) -> Result<(), SolveError> {
     for (b, budget) in problem.budgets.iter().enumerate() {
         let least = problem.tasks.iter().map(|task| {
             let amounts = task.choices.iter().map(|choice| {
-                let mine = choice
-                    .uses
-                    .iter()
-                    .filter(|&&(other, _)| other as usize == b);
+                let mine = choice.uses.iter().filter(|&&(other, _)| other as usize == b);
                 mine.map(|&(_, amount)| amount).sum::<f64>()
             });
             amounts.fold(f64::INFINITY, f64::min)
         });
         let demand: f64 = least.sum();
         if budget.overflow == Overflow::Forbidden && overflow(budget, demand) > 0.0 {
-            return Err(SolveError::Infeasible {
-                budget: b as u32,
-                demand,
-                capacity: budget.capacity,
-            });
+            return Err(SolveError::Infeasible { budget: b as u32, demand, capacity: budget.capacity });
         }
     }
     Ok(())
@@ -51,9 +44,7 @@ pub(crate) fn repair(
     limits: &Limits,
     clock: &mut Clock,
 ) -> Result<Vec<u32>, SolveError> {
-    let allowed: Vec<Vec<u32>> = (0..start.len())
-        .map(|t| (0..index.choices(t) as u32).collect())
-        .collect();
+    let allowed: Vec<Vec<u32>> = (0..start.len()).map(|t| (0..index.choices(t) as u32).collect()).collect();
     let form = Form {
         index,
         weights,
@@ -82,18 +73,9 @@ pub(crate) fn repair(
     }
     let error = infeasible(index, &best);
     match (outcome.bound.is_some_and(|bound| bound > PROOF), error) {
-        (
-            false,
-            SolveError::Infeasible {
-                budget,
-                demand,
-                capacity,
-            },
-        ) => Err(SolveError::NothingFound {
-            budget,
-            demand,
-            capacity,
-        }),
+        (false, SolveError::Infeasible { budget, demand, capacity }) => {
+            Err(SolveError::NothingFound { budget, demand, capacity })
+        }
         (_, error) => Err(error),
     }
 }

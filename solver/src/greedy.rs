@@ -42,20 +42,9 @@ mod tests {
     #[test]
     fn three_equal_tasks_fill_two_machines() {
         // Machine 0 takes 2, machine 1 takes 3: 0 (T = 2), 1 (T = 3), 0 (T = 4; 1 would give 6).
-        let choice = |r, time| Choice {
-            loads: vec![(r, time)],
-            ..Choice::default()
-        };
-        let task = Task {
-            group: 0,
-            choices: vec![choice(0, 2.0), choice(1, 3.0)],
-        };
-        let problem = Problem {
-            resources: 2,
-            groups: 1,
-            tasks: vec![task; 3],
-            ..Problem::default()
-        };
+        let choice = |r, time| Choice { loads: vec![(r, time)], ..Choice::default() };
+        let task = Task { group: 0, choices: vec![choice(0, 2.0), choice(1, 3.0)] };
+        let problem = Problem { resources: 2, groups: 1, tasks: vec![task; 3], ..Problem::default() };
         assert_eq!(greedy(&problem, &Weights::default()), [0, 1, 0]);
     }
 }

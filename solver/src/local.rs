@@ -36,18 +36,9 @@ pub fn improve(problem: &Problem, weights: &Weights, start: &[u32], evaluations:
     improve_from(&Index::new(problem), *weights, start, evaluations)
 }
 
-pub(crate) fn improve_from(
-    index: &Index,
-    weights: Weights,
-    start: &[u32],
-    evaluations: u64,
-) -> Improved {
+pub(crate) fn improve_from(index: &Index, weights: Weights, start: &[u32], evaluations: u64) -> Improved {
     let state = State::new(index, weights, start);
-    let mut search = Search {
-        score: state.score(),
-        state,
-        left: evaluations,
-    };
+    let mut search = Search { score: state.score(), state, left: evaluations };
     let mut improved = true;
     while improved && search.left > 0 {
         improved = search.moves(index) || search.pairs(index) || search.swaps(index);

@@ -55,9 +55,7 @@ pub(crate) fn time_units(index: &Index, times: &[f64]) -> Vec<f64> {
             if time > 0.0 {
                 return time;
             }
-            let choices = tasks
-                .iter()
-                .flat_map(|&t| &index.problem.tasks[t as usize].choices);
+            let choices = tasks.iter().flat_map(|&t| &index.problem.tasks[t as usize].choices);
             let loads = choices.flat_map(|choice| &choice.loads);
             let largest = loads.map(|&(_, load)| load).fold(0.0, f64::max);
             if largest > 0.0 { largest } else { 1.0 }
@@ -160,10 +158,7 @@ impl Row {
     }
 
     pub fn negated(&self) -> Self {
-        Self {
-            terms: self.terms.iter().map(|&(v, c)| (v, -c)).collect(),
-            constant: -self.constant,
-        }
+        Self { terms: self.terms.iter().map(|&(v, c)| (v, -c)).collect(), constant: -self.constant }
     }
 
     fn is_trivial(&self) -> bool {
@@ -227,12 +222,7 @@ pub(crate) fn write<S: Solver>(form: &Form, solver: S) -> Written<S::Model> {
     for row in rows.equal {
         model.add_constraint(row.expression().eq(0.0));
     }
-    Written {
-        model,
-        x: rows.x,
-        columns,
-        constant,
-    }
+    Written { model, x: rows.x, columns, constant }
 }
 
 fn start(form: &Form) -> Rows {
@@ -266,11 +256,7 @@ fn choose(form: &Form, rows: &mut Rows, t: usize) {
         let choice = &task.choices[c as usize];
         let x = form.free(t).then(|| {
             let domain = variable().min(0.0).max(1.0);
-            let domain = if form.integral {
-                domain.integer()
-            } else {
-                domain
-            };
+            let domain = if form.integral { domain.integer() } else { domain };
             let position = rows.variables.len();
             let variable = rows.variables.add(domain);
             rows.x[t].push(Column { variable, position });
@@ -308,11 +294,7 @@ pub(crate) fn loads_and_cost(
 fn budgets(form: &Form, rows: &mut Rows) {
     let problem = form.index.problem;
     for (b, budget) in problem.budgets.iter().enumerate() {
-        let scale = if budget.capacity > 0.0 {
-            budget.capacity
-        } else {
-            1.0
-        };
+        let scale = if budget.capacity > 0.0 { budget.capacity } else { 1.0 };
         let price = match (budget.overflow, form.aim) {
             (Overflow::Priced(price), Aim::Objective) => Some(price * scale / form.unit),
             (Overflow::Forbidden, Aim::Violation) => Some(1.0),

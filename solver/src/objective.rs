@@ -38,10 +38,7 @@ pub(crate) struct Score {
 }
 
 impl Score {
-    pub const WORST: Self = Self {
-        violation: f64::INFINITY,
-        value: f64::INFINITY,
-    };
+    pub const WORST: Self = Self { violation: f64::INFINITY, value: f64::INFINITY };
 
     /// Whether `self` improves on `other` by more than rounding noise.
     pub fn beats(self, other: Self) -> bool {
@@ -57,10 +54,7 @@ impl Score {
 
 impl Objective {
     pub(crate) fn score(&self) -> Score {
-        Score {
-            violation: self.violation,
-            value: self.value,
-        }
+        Score { violation: self.violation, value: self.value }
     }
 }
 
@@ -77,11 +71,7 @@ pub fn evaluate(problem: &Problem, weights: &Weights, choices: &[u32]) -> Object
 /// Use of `budget` beyond its capacity; rounding of a sum is no overflow.
 pub(crate) fn overflow(budget: &Budget, used: f64) -> f64 {
     let over = used - budget.capacity;
-    if over > 1e-12 * budget.capacity {
-        over
-    } else {
-        0.0
-    }
+    if over > 1e-12 * budget.capacity { over } else { 0.0 }
 }
 
 /// (penalty, violation) of an overflow.

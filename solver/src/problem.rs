@@ -137,10 +137,7 @@ pub struct Block {
 impl Symmetry {
     /// Single interchangeable resources.
     pub fn of_resources(resources: &[u32]) -> Self {
-        let block = |&resource: &u32| Block {
-            resources: vec![resource],
-            budgets: Vec::new(),
-        };
+        let block = |&resource: &u32| Block { resources: vec![resource], budgets: Vec::new() };
         let blocks = resources.iter().map(block).collect();
         Self { blocks }
     }
@@ -159,10 +156,7 @@ pub struct Weights {
 impl Default for Weights {
     /// Time alone.
     fn default() -> Self {
-        Self {
-            time: 1.0,
-            cost: 0.0,
-        }
+        Self { time: 1.0, cost: 0.0 }
     }
 }
 
@@ -188,14 +182,10 @@ impl Problem {
         for (s, symmetry) in self.symmetric.iter().enumerate() {
             for block in &symmetry.blocks {
                 for &resource in &block.resources {
-                    below(resource, self.resources, || {
-                        format!("symmetry {s}: resource")
-                    })?;
+                    below(resource, self.resources, || format!("symmetry {s}: resource"))?;
                 }
                 for &budget in &block.budgets {
-                    below(budget, self.budgets.len(), || {
-                        format!("symmetry {s}: budget")
-                    })?;
+                    below(budget, self.budgets.len(), || format!("symmetry {s}: budget"))?;
                 }
             }
         }
@@ -210,9 +200,7 @@ impl Problem {
         for (c, choice) in task.choices.iter().enumerate() {
             let at = || format!("task {t}, choice {c}");
             amounts(&choice.loads, self.resources, || format!("{}: loads", at()))?;
-            amounts(&choice.uses, self.budgets.len(), || {
-                format!("{}: uses", at())
-            })?;
+            amounts(&choice.uses, self.budgets.len(), || format!("{}: uses", at()))?;
             quantity(choice.latency, || format!("{}: latency", at()))?;
             quantity(choice.fill, || format!("{}: fill", at()))?;
             quantity(choice.cost, || format!("{}: cost", at()))?;
@@ -223,15 +211,9 @@ impl Problem {
     fn validate_edge(&self, e: usize, edge: &Edge) -> Result<(), SolveError> {
         below(edge.to, self.tasks.len(), || format!("edge {e}: to"))?;
         if edge.from >= edge.to {
-            return Err(malformed(format!(
-                "edge {e} goes from task {} back to task {}",
-                edge.from, edge.to
-            )));
+            return Err(malformed(format!("edge {e} goes from task {} back to task {}", edge.from, edge.to)));
         }
-        let (from, to) = (
-            &self.tasks[edge.from as usize],
-            &self.tasks[edge.to as usize],
-        );
+        let (from, to) = (&self.tasks[edge.from as usize], &self.tasks[edge.to as usize]);
         if from.group > to.group {
             return Err(malformed(format!(
                 "edge {e} goes from group {} back to group {}",
@@ -241,12 +223,8 @@ impl Problem {
         let mut seen = BTreeSet::new();
         for (p, pair) in edge.pairs.iter().enumerate() {
             let at = || format!("edge {e}, pair {p}");
-            below(pair.from_choice, from.choices.len(), || {
-                format!("{}: from_choice", at())
-            })?;
-            below(pair.to_choice, to.choices.len(), || {
-                format!("{}: to_choice", at())
-            })?;
+            below(pair.from_choice, from.choices.len(), || format!("{}: from_choice", at()))?;
+            below(pair.to_choice, to.choices.len(), || format!("{}: to_choice", at()))?;
             amounts(&pair.loads, self.resources, || format!("{}: loads", at()))?;
             quantity(pair.cost, || format!("{}: cost", at()))?;
             if !seen.insert((pair.from_choice, pair.to_choice)) {
@@ -276,20 +254,14 @@ fn quantity(value: f64, at: impl Fn() -> String) -> Result<(), SolveError> {
     if value.is_finite() && value >= 0.0 {
         return Ok(());
     }
-    Err(malformed(format!(
-        "{} is {value}; it must be finite and not negative",
-        at()
-    )))
+    Err(malformed(format!("{} is {value}; it must be finite and not negative", at())))
 }
 
 fn below(index: u32, count: usize, at: impl Fn() -> String) -> Result<(), SolveError> {
     if (index as usize) < count {
         return Ok(());
     }
-    Err(malformed(format!(
-        "{} is {index}, but there are {count}",
-        at()
-    )))
+    Err(malformed(format!("{} is {index}, but there are {count}", at())))
 }
 
 fn amounts(list: &[(u32, f64)], count: usize, at: impl Fn() -> String) -> Result<(), SolveError> {
@@ -308,19 +280,8 @@ mod tests {
     use super::*;
 
     fn two_tasks() -> Problem {
-        let task = Task {
-            group: 0,
-            choices: vec![Choice {
-                loads: vec![(0, 1.0)],
-                ..Choice::default()
-            }],
-        };
-        Problem {
-            resources: 1,
-            groups: 1,
-            tasks: vec![task.clone(), task],
-            ..Problem::default()
-        }
+        let task = Task { group: 0, choices: vec![Choice { loads: vec![(0, 1.0)], ..Choice::default() }] };
+        Problem { resources: 1, groups: 1, tasks: vec![task.clone(), task], ..Problem::default() }
     }
 
     fn message(problem: &Problem) -> String {
@@ -338,28 +299,15 @@ mod tests {
         );
         let mut p = two_tasks();
         p.tasks[0].choices[0].loads.push((0, 1.0));
-        assert_eq!(
-            message(&p),
-            "malformed problem: task 0, choice 0: loads names 0 twice"
-        );
+        assert_eq!(message(&p), "malformed problem: task 0, choice 0: loads names 0 twice");
         let mut p = two_tasks();
-        p.edges.push(Edge {
-            from: 1,
-            to: 1,
-            pairs: vec![],
-        });
-        assert_eq!(
-            message(&p),
-            "malformed problem: edge 0 goes from task 1 back to task 1"
-        );
+        p.edges.push(Edge { from: 1, to: 1, pairs: vec![] });
+        assert_eq!(message(&p), "malformed problem: edge 0 goes from task 1 back to task 1");
         let mut p = two_tasks();
         p.tasks[1].choices.clear();
         assert_eq!(message(&p), "malformed problem: task 1 has no choice");
         let mut p = two_tasks();
         p.tasks[1].group = 3;
-        assert_eq!(
-            message(&p),
-            "malformed problem: task 1: group is 3, but there are 1"
-        );
+        assert_eq!(message(&p), "malformed problem: task 1: group is 3, but there are 1");
     }
 }

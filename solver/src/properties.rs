@@ -76,14 +76,7 @@ fn problem(numbers: &[u16], hard: bool) -> Problem {
             false => Overflow::Priced(draw.below(4) as f64),
         },
     });
-    Problem {
-        resources,
-        groups,
-        budgets: budgets.collect(),
-        tasks,
-        edges,
-        symmetric: Vec::new(),
-    }
+    Problem { resources, groups, budgets: budgets.collect(), tasks, edges, symmetric: Vec::new() }
 }
 
 /// `count` tasks on `machines` equal machines with a port and a budget each; pairs of machines too.
@@ -112,11 +105,7 @@ fn identical(numbers: &[u16], machines: u32, count: usize) -> Problem {
         let mut pairs = Vec::new();
         for (a, from_set) in sets.iter().enumerate() {
             for (b, to_set) in sets.iter().enumerate().filter(|&(b, _)| b != a) {
-                let mut ports: Vec<u32> = from_set
-                    .iter()
-                    .chain(to_set)
-                    .map(|m| m + machines)
-                    .collect();
+                let mut ports: Vec<u32> = from_set.iter().chain(to_set).map(|m| m + machines).collect();
                 ports.sort_unstable();
                 ports.dedup();
                 pairs.push(Pair {
@@ -130,23 +119,15 @@ fn identical(numbers: &[u16], machines: u32, count: usize) -> Problem {
         let from = to - 1;
         edges.push(Edge { from, to, pairs });
     }
-    let block = |m| Block {
-        resources: vec![m, m + machines],
-        budgets: vec![m],
-    };
-    let budget = Budget {
-        capacity: 10.0,
-        overflow: Overflow::Priced(2.0),
-    };
+    let block = |m| Block { resources: vec![m, m + machines], budgets: vec![m] };
+    let budget = Budget { capacity: 10.0, overflow: Overflow::Priced(2.0) };
     Problem {
         resources: 2 * machines as usize,
         groups: 1,
         tasks,
         edges,
         budgets: vec![budget; machines as usize],
-        symmetric: vec![Symmetry {
-            blocks: (0..machines).map(block).collect(),
-        }],
+        symmetric: vec![Symmetry { blocks: (0..machines).map(block).collect() }],
     }
 }
 
@@ -161,11 +142,7 @@ fn numbers() -> impl Strategy<Value = Vec<u16>> {
 
 /// Models only, no tables.
 fn models() -> Limits {
-    Limits {
-        tables: 0,
-        evaluations: 2_000,
-        ..Limits::default()
-    }
+    Limits { tables: 0, evaluations: 2_000, ..Limits::default() }
 }
 
 fn oracle(problem: &Problem, weights: &Weights) -> Best {
@@ -177,16 +154,9 @@ fn agree(found: &Solution, best: &Best, exact: bool) -> Result<(), TestCaseError
     let optimum = best.objective.value;
     let tolerance = 1e-5 * (1.0 + optimum);
     prop_assert!(found.objective.value >= optimum - tolerance);
-    prop_assert!(
-        found.bound <= optimum + tolerance,
-        "bound {} > {optimum}",
-        found.bound
-    );
+    prop_assert!(found.bound <= optimum + tolerance, "bound {} > {optimum}", found.bound);
     if found.status == SolveStatus::Optimal {
-        prop_assert!(
-            found.objective.value <= optimum + tolerance,
-            "{found:?} {optimum}"
-        );
+        prop_assert!(found.objective.value <= optimum + tolerance, "{found:?} {optimum}");
     }
     prop_assert!(!exact || found.status == SolveStatus::Optimal, "{found:?}");
     Ok(())

@@ -76,12 +76,7 @@ pub fn milp(problem: &Problem, weights: &Weights, limits: &Limits) -> Result<Sol
     problem.validate()?;
     weights.validate()?;
     check_budgets(problem)?;
-    let mut work = Work {
-        limits,
-        clock: Clock::start(limits),
-        solves: 0,
-        evaluations: 0,
-    };
+    let mut work = Work { limits, clock: Clock::start(limits), solves: 0, evaluations: 0 };
     let mut choices = vec![0; problem.tasks.len()];
     let mut bound = 0.0;
     for part in parts(problem) {
@@ -105,11 +100,7 @@ pub fn milp(problem: &Problem, weights: &Weights, limits: &Limits) -> Result<Sol
 }
 
 fn status(value: f64, bound: f64, limits: &Limits, stopped: bool) -> SolveStatus {
-    let gap = if value > 0.0 {
-        1.0 - bound / value
-    } else {
-        0.0
-    };
+    let gap = if value > 0.0 { 1.0 - bound / value } else { 0.0 };
     if gap <= limits.gap.max(PROOF) {
         SolveStatus::Optimal
     } else if stopped {
@@ -226,12 +217,8 @@ impl Work<'_> {
             return Outcome::default();
         }
         let nodes = self.limits.nodes_for(columns);
-        let effort = Effort {
-            nodes,
-            gap: self.limits.gap,
-            time: self.clock.remaining(),
-            start: Some(&start),
-        };
+        let effort =
+            Effort { nodes, gap: self.limits.gap, time: self.clock.remaining(), start: Some(&start) };
         let terms = (EdgeTerms::Modelled, nodes > 0);
         self.model(index, weights, choices, &allowed, terms, effort)
     }

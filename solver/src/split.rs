@@ -36,13 +36,7 @@ pub(crate) fn parts(problem: &Problem) -> Vec<Part> {
     }
     members.retain(|tasks| !tasks.is_empty());
     members.sort_unstable_by_key(|tasks| tasks[0]);
-    members
-        .into_iter()
-        .map(|tasks| Part {
-            problem: restrict(problem, &tasks),
-            tasks,
-        })
-        .collect()
+    members.into_iter().map(|tasks| Part { problem: restrict(problem, &tasks), tasks }).collect()
 }
 
 /// The problem over `tasks` (ascending) and the edges among them; groups are renumbered.
@@ -107,10 +101,7 @@ mod tests {
     #[test]
     fn groups_and_edges_join_tasks() {
         // Groups {0, 1}, {2}, {3}; an edge with a pair joins 2 and 3, one without joins nothing.
-        let task = |group| Task {
-            group,
-            choices: vec![Choice::default()],
-        };
+        let task = |group| Task { group, choices: vec![Choice::default()] };
         let edge = |from, to, pairs| Edge { from, to, pairs };
         let problem = Problem {
             resources: 1,

@@ -108,11 +108,8 @@ impl<'a> State<'a> {
 
     pub fn objective(&self) -> Objective {
         let budgets = &self.index.problem.budgets;
-        let overflows: Vec<f64> = budgets
-            .iter()
-            .zip(&self.uses)
-            .map(|(budget, &used)| overflow(budget, used))
-            .collect();
+        let overflows: Vec<f64> =
+            budgets.iter().zip(&self.uses).map(|(budget, &used)| overflow(budget, used)).collect();
         let terms = budgets.iter().zip(&overflows);
         let penalty = terms.map(|(budget, &over)| overflow_terms(budget, over).0);
         Objective {
@@ -176,10 +173,7 @@ impl<'a> State<'a> {
     fn add_edge(&mut self, e: usize, sign: f64) {
         let index = self.index;
         let edge = &index.problem.edges[e];
-        let (a, b) = (
-            self.choices[edge.from as usize],
-            self.choices[edge.to as usize],
-        );
+        let (a, b) = (self.choices[edge.from as usize], self.choices[edge.to as usize]);
         if a == UNASSIGNED || b == UNASSIGNED {
             return;
         }
@@ -210,11 +204,7 @@ impl<'a> State<'a> {
             if self.choices[t] == UNASSIGNED {
                 continue;
             }
-            let start = if index.group_fills[group] {
-                self.start(t)
-            } else {
-                0.0
-            };
+            let start = if index.group_fills[group] { self.start(t) } else { 0.0 };
             let choice = &index.problem.tasks[t].choices[self.choices[t] as usize];
             time = time.max(start + choice.latency);
         }

@@ -54,13 +54,10 @@ pub(crate) fn allowed(index: &Index, symmetries: &[Checked]) -> Vec<Vec<u32>> {
     for task in tasks {
         let mut mine: Vec<u32> = (0..task.choices.len() as u32).collect();
         for (symmetry, used) in symmetries.iter().zip(&mut used) {
-            let touched: Vec<Vec<usize>> =
-                task.choices.iter().map(|c| symmetry.touched(c)).collect();
+            let touched: Vec<Vec<usize>> = task.choices.iter().map(|c| symmetry.touched(c)).collect();
             mine.retain(|&c| {
                 let blocks = &touched[c as usize];
-                blocks
-                    .last()
-                    .is_none_or(|&last| last < *used + blocks.len())
+                blocks.last().is_none_or(|&last| last < *used + blocks.len())
             });
             *used += touched.iter().map(Vec::len).max().unwrap_or(0);
         }
@@ -96,8 +93,7 @@ impl Checked<'_> {
     /// The blocks that `choice` touches, ascending.
     fn touched(&self, choice: &Choice) -> Vec<usize> {
         let names = |list: &[(u32, f64)], ids: &[u32]| {
-            list.iter()
-                .any(|&(id, value)| value > 0.0 && ids.contains(&id))
+            list.iter().any(|&(id, value)| value > 0.0 && ids.contains(&id))
         };
         let blocks = self.blocks.iter().enumerate();
         blocks

@@ -33,10 +33,7 @@ pub(crate) fn sweep(
     (window, nodes): (usize, u64),
     clock: &mut Clock,
 ) -> Swept {
-    let mut swept = Swept {
-        choices: start.to_vec(),
-        solves: 0,
-    };
+    let mut swept = Swept { choices: start.to_vec(), solves: 0 };
     let tasks = start.len();
     let step = (window / 2).max(1);
     for _ in 0..PASSES {
@@ -86,21 +83,14 @@ fn optimise(
         unit: now.value,
         integral: true,
     };
-    let effort = Effort {
-        nodes,
-        time: clock.remaining(),
-        start: Some(&swept.choices),
-        ..Effort::default()
-    };
+    let effort = Effort { nodes, time: clock.remaining(), start: Some(&swept.choices), ..Effort::default() };
     swept.solves += 1;
     let outcome = solve(&form, &effort);
     clock.note(outcome.timed_out);
     let Some(choices) = outcome.choices else {
         return false;
     };
-    let better = State::new(index, weights, &choices)
-        .score()
-        .beats(now.score());
+    let better = State::new(index, weights, &choices).score().beats(now.score());
     if better {
         swept.choices = choices;
     }

@@ -7,8 +7,8 @@
 //! bandwidth are multiplied.
 
 use super::{
-    Accelerator, Core, CoreKind, Direction, Link, LinkClass, LinkEnergy, LinkKind, Memory, Pool,
-    Resource, ResourceKind,
+    Accelerator, Core, CoreKind, Direction, Link, LinkClass, LinkEnergy, LinkKind, Memory, Pool, Resource,
+    ResourceKind,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ids::{CoreId, CoreKindId, PoolId, ResourceId};
@@ -55,9 +55,7 @@ pub fn lone_core(kind: CoreKind, top: TopMemory) -> Result<Accelerator, Diagnost
     if top == TopMemory::Offchip {
         let dram = split_dram(&mut parts.kinds[0])?;
         let name = &dram.memories[0].name;
-        parts.notes.push(format!(
-            "`{name}` holds all operands at the top and counts as off-chip"
-        ));
+        parts.notes.push(format!("`{name}` holds all operands at the top and counts as off-chip"));
         parts.kinds.push(dram);
         parts.cores.push(core(1));
         parts.dram.push(CoreId(1));
@@ -67,12 +65,7 @@ pub fn lone_core(kind: CoreKind, top: TopMemory) -> Result<Accelerator, Diagnost
 
 fn core(number: u32) -> Core {
     let kind = CoreKindId(number);
-    Core {
-        number,
-        kind,
-        coordinates: None,
-        pools: [None; 3],
-    }
+    Core { number, kind, coordinates: None, pools: [None; 3] }
 }
 
 impl Accelerator {
@@ -95,10 +88,8 @@ impl Accelerator {
 
 /// Takes the memory that is the top of every operand out of the core and makes a DRAM core of it.
 fn split_dram(kind: &mut CoreKind) -> Result<CoreKind, Diagnostics> {
-    let tops: Vec<usize> = OPERANDS
-        .iter()
-        .filter_map(|operand| kind.levels(*operand).last().copied())
-        .collect();
+    let tops: Vec<usize> =
+        OPERANDS.iter().filter_map(|operand| kind.levels(*operand).last().copied()).collect();
     let top = match tops.first() {
         Some(top) if tops.iter().all(|other| other == top) && kind.memories.len() > 1 => *top,
         _ => {
@@ -110,17 +101,10 @@ fn split_dram(kind: &mut CoreKind) -> Result<CoreKind, Diagnostics> {
     };
     let name = kind.memories[top].name.clone();
     let memory = kind.memories.remove(top);
-    let bare = memory
-        .operands
-        .iter()
-        .find(|operand| kind.levels(**operand).is_empty());
+    let bare = memory.operands.iter().find(|operand| kind.levels(**operand).is_empty());
     if let Some(operand) = bare {
-        let message = format!(
-            "core {} has no memory for {operand} but `{name}`",
-            kind.name
-        );
-        let help =
-            format!("with `{name}` as its DRAM the core needs another memory that holds {operand}");
+        let message = format!("core {} has no memory for {operand} but `{name}`", kind.name);
+        let help = format!("with `{name}` as its DRAM the core needs another memory that holds {operand}");
         return Err(Diagnostic::new(message).help(help).into());
     }
     let mut array = kind.array.clone();
@@ -141,26 +125,9 @@ fn split_dram(kind: &mut CoreKind) -> Result<CoreKind, Diagnostics> {
 
 /// Builds pools and resources. Fails where shared memories differ.
 pub(super) fn assemble(parts: Parts) -> Result<Accelerator, Diagnostic> {
-    let Parts {
-        name,
-        kinds,
-        cores,
-        dram,
-        links,
-        sharing,
-        unit_energy_cost,
-        notes,
-    } = parts;
-    let mut accelerator = Accelerator {
-        name,
-        kinds,
-        cores,
-        dram,
-        links,
-        pools: Vec::new(),
-        resources: Vec::new(),
-        notes,
-    };
+    let Parts { name, kinds, cores, dram, links, sharing, unit_energy_cost, notes } = parts;
+    let mut accelerator =
+        Accelerator { name, kinds, cores, dram, links, pools: Vec::new(), resources: Vec::new(), notes };
     connect_dram(&mut accelerator, unit_energy_cost);
     add_link_resources(&mut accelerator);
     for core in (0..accelerator.cores.len()).map(CoreId::from) {
@@ -182,21 +149,14 @@ pub(super) fn assemble(parts: Parts) -> Result<Accelerator, Diagnostic> {
 /// in Stream (MODEL.md 5.1: one link to and one from off-chip; one for both if the DRAM has one port).
 fn connect_dram(accelerator: &mut Accelerator, unit_energy_cost: Picojoules) {
     for dram in accelerator.dram.clone() {
-        if accelerator
-            .links
-            .iter()
-            .any(|link| link.cores.contains(&dram))
-        {
+        if accelerator.links.iter().any(|link| link.cores.contains(&dram)) {
             continue;
         }
         let memory = accelerator.kind(dram).memories.first();
-        let widest =
-            memory.and_then(|memory| memory.ports.iter().map(|port| port.bandwidth_max).max());
+        let widest = memory.and_then(|memory| memory.ports.iter().map(|port| port.bandwidth_max).max());
         let bandwidth = widest.unwrap_or(BitsPerCycle(1));
         let others = (0..accelerator.cores.len()).map(CoreId::from);
-        let others: Vec<_> = others
-            .filter(|core| !accelerator.dram.contains(core))
-            .collect();
+        let others: Vec<_> = others.filter(|core| !accelerator.dram.contains(core)).collect();
         for core in others {
             accelerator.links.push(Link {
                 kind: LinkKind::Link,
@@ -228,24 +188,13 @@ fn add_link_resources(accelerator: &mut Accelerator) {
                 for (from, to, forward) in [(from, to, true), (to, from, false)] {
                     let (from, to) = (numbers[from.index()], numbers[to.index()]);
                     let name = format!("link core{from}->core{to}");
-                    let kind = ResourceKind::Link {
-                        link: index,
-                        forward,
-                    };
-                    resources.push(Resource {
-                        name,
-                        kind,
-                        bandwidth,
-                    });
+                    let kind = ResourceKind::Link { link: index, forward };
+                    resources.push(Resource { name, kind, bandwidth });
                 }
             }
             _ => {
                 let name = format!("bus {index}");
-                resources.push(Resource {
-                    name,
-                    kind: ResourceKind::Bus { link: index },
-                    bandwidth,
-                });
+                resources.push(Resource { name, kind: ResourceKind::Bus { link: index }, bandwidth });
             }
         }
     }
@@ -262,43 +211,25 @@ fn owner(
 ) -> Result<(CoreId, usize), Diagnostic> {
     let memory = &accelerator.kind(core).memories[level];
     let group = sharing.iter().find(|group| group.contains(&core));
-    if let Some(owner) = group
-        .and_then(|group| group.first())
-        .filter(|owner| **owner != core)
-    {
+    if let Some(owner) = group.and_then(|group| group.first()).filter(|owner| **owner != core) {
         let top = accelerator.kind(*owner).levels(operand).last().copied();
         return match top.map(|top| (top, &accelerator.kind(*owner).memories[top])) {
             Some((top, shared)) if shared.size == memory.size => Ok((*owner, top)),
-            shared => Err(differing(
-                accelerator,
-                *owner,
-                core,
-                operand,
-                shared.map(|(_, shared)| shared),
-            )),
+            shared => Err(differing(accelerator, *owner, core, operand, shared.map(|(_, shared)| shared))),
         };
     }
     let Some(shared) = &memory.shared_instance else {
         return Ok((core, level));
     };
     let first = (accelerator.pools.iter()).find(|pool| {
-        accelerator.kind(pool.core).memories[pool.memory]
-            .shared_instance
-            .as_ref()
-            == Some(shared)
+        accelerator.kind(pool.core).memories[pool.memory].shared_instance.as_ref() == Some(shared)
     });
     match first {
         Some(pool) => {
             let other = &accelerator.kind(pool.core).memories[pool.memory];
             match other.size == memory.size {
                 true => Ok((pool.core, pool.memory)),
-                false => Err(differing(
-                    accelerator,
-                    pool.core,
-                    core,
-                    operand,
-                    Some(other),
-                )),
+                false => Err(differing(accelerator, pool.core, core, operand, Some(other))),
             }
         }
         None => Ok((core, level)),
@@ -312,23 +243,17 @@ fn differing(
     operand: MemoryOperand,
     shared: Option<&Memory>,
 ) -> Diagnostic {
-    let (owner, core) = (
-        accelerator.core(owner).number,
-        accelerator.core(core).number,
-    );
+    let (owner, core) = (accelerator.core(owner).number, accelerator.core(core).number);
     let what = match shared {
         Some(memory) => format!("`{}` of core {owner} has another size", memory.name),
         None => format!("core {owner} has no memory for {operand}"),
     };
-    Diagnostic::new(format!(
-        "cores {owner} and {core} cannot share a memory for {operand}: {what}"
-    ))
-    .help("cores that share a memory must describe it alike, as the top memory of the operand")
+    Diagnostic::new(format!("cores {owner} and {core} cannot share a memory for {operand}: {what}"))
+        .help("cores that share a memory must describe it alike, as the top memory of the operand")
 }
 
 fn pool_of(accelerator: &mut Accelerator, core: CoreId, memory: usize) -> PoolId {
-    let found =
-        (accelerator.pools.iter()).position(|pool| pool.core == core && pool.memory == memory);
+    let found = (accelerator.pools.iter()).position(|pool| pool.core == core && pool.memory == memory);
     if let Some(found) = found {
         return PoolId::from(found);
     }
@@ -354,16 +279,7 @@ fn pool_of(accelerator: &mut Accelerator, core: CoreId, memory: usize) -> PoolId
         true => read_port,
         false => add_port(accelerator, id, core, memory, &name, write),
     };
-    accelerator.pools.push(Pool {
-        name,
-        core,
-        memory,
-        size,
-        users: Vec::new(),
-        dram,
-        read_port,
-        write_port,
-    });
+    accelerator.pools.push(Pool { name, core, memory, size, users: Vec::new(), dram, read_port, write_port });
     id
 }
 
@@ -381,10 +297,7 @@ fn add_port(
     let description = &kind.memories[memory].ports[port];
     let resource = Resource {
         name: format!("{name} {}", description.name),
-        kind: ResourceKind::Port {
-            pool,
-            port: port as u32,
-        },
+        kind: ResourceKind::Port { pool, port: port as u32 },
         bandwidth: BitsPerCycle(description.bandwidth_max.0.saturating_mul(instances)),
     };
     accelerator.resources.push(resource);
@@ -396,11 +309,8 @@ fn add_port(
 /// gives a top memory no such port, what fills it from below or is the last one.
 fn flow_ports(memory: &Memory) -> (usize, usize) {
     let carrying = |direction: Direction| {
-        (memory.ports.iter()).position(|port| {
-            port.allocation
-                .iter()
-                .any(|(_, carried)| *carried == direction)
-        })
+        (memory.ports.iter())
+            .position(|port| port.allocation.iter().any(|(_, carried)| *carried == direction))
     };
     let read = carrying(Direction::ToHigh).or_else(|| carrying(Direction::ToLow));
     let write = carrying(Direction::FromHigh).or_else(|| carrying(Direction::FromLow));

@@ -11,15 +11,7 @@ use crate::units::{BitsPerCycle, Picojoules};
 
 const CONNECTION: Keys = Keys {
     of: "a connection",
-    known: &[
-        "type",
-        "cores",
-        "bandwidth",
-        "unit_energy_cost",
-        "energy_per_bit",
-        "latency",
-        "class",
-    ],
+    known: &["type", "cores", "bandwidth", "unit_energy_cost", "energy_per_bit", "latency", "class"],
     ..Keys::NONE
 };
 
@@ -37,9 +29,7 @@ pub(super) struct Context<'a> {
 
 /// Reads `core_connectivity`.
 pub(super) fn links(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Vec<Link> {
-    let items = node
-        .list(reading, "`core_connectivity`")
-        .unwrap_or_default();
+    let items = node.list(reading, "`core_connectivity`").unwrap_or_default();
     (items.iter())
         .filter_map(|item| match &item.value {
             Value::Map(_) => link(reading, item, context),
@@ -50,9 +40,7 @@ pub(super) fn links(reading: &mut Reading, node: &Node, context: &Context<'_>) -
 
 fn link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Option<Link> {
     let fields = node.fields(reading, &CONNECTION, node)?;
-    let kind = fields
-        .required(reading, "type")
-        .and_then(|node| link_kind(reading, node));
+    let kind = fields.required(reading, "type").and_then(|node| link_kind(reading, node));
     let cores_node = fields.required(reading, "cores")?;
     let mut cores = Vec::new();
     for item in cores_node.list(reading, "the cores of a connection")? {
@@ -61,9 +49,7 @@ fn link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Option<Lin
     let bandwidth = fields.required(reading, "bandwidth");
     let bandwidth =
         bandwidth.and_then(|node| ports::bandwidth(reading, node, "the bandwidth of a connection"));
-    let latency = fields
-        .get("latency")
-        .map_or(Some(0), |node| node.whole(reading, "`latency`"));
+    let latency = fields.get("latency").map_or(Some(0), |node| node.whole(reading, "`latency`"));
     let energy = energy(reading, &fields, context);
     let class = fields.get("class").map(|node| link_class(reading, node));
     let (kind, cores) = (kind?, cores.into_iter().collect::<Option<Vec<_>>>()?);
@@ -81,18 +67,11 @@ fn link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Option<Lin
 /// `0, 1`: a link of the file's bandwidth; with more cores a bus.
 fn short_link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Option<Link> {
     let cores = core_list(reading, node, context.numbers)?;
-    let kind = if cores.len() > 2 {
-        LinkKind::Bus
-    } else {
-        LinkKind::Link
-    };
+    let kind = if cores.len() > 2 { LinkKind::Bus } else { LinkKind::Link };
     check_ends(reading, node, kind, &cores)?;
     let Some(bandwidth) = context.bandwidth else {
         let error = Diagnostic::new("the accelerator has no `bandwidth` for its connections");
-        reading.error(
-            node,
-            error.help("write `{type: link, cores: [0, 1], bandwidth: 32}`"),
-        );
+        reading.error(node, error.help("write `{type: link, cores: [0, 1], bandwidth: 32}`"));
         return None;
     };
     Some(Link {
@@ -107,33 +86,20 @@ fn short_link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Opti
 
 /// Reads `core_memory_sharing`: groups `0, 1` of cores with common top memories, owner first.
 pub(super) fn sharing(reading: &mut Reading, node: &Node, numbers: &[u32]) -> Vec<Vec<CoreId>> {
-    let items = node
-        .list(reading, "`core_memory_sharing`")
-        .unwrap_or_default();
-    items
-        .iter()
-        .filter_map(|item| core_list(reading, item, numbers))
-        .collect()
+    let items = node.list(reading, "`core_memory_sharing`").unwrap_or_default();
+    items.iter().filter_map(|item| core_list(reading, item, numbers)).collect()
 }
 
 /// Core numbers as a list or as text with commas.
 fn core_list(reading: &mut Reading, node: &Node, numbers: &[u32]) -> Option<Vec<CoreId>> {
     if let Value::List(items) = &node.value {
-        let cores: Vec<_> = items
-            .iter()
-            .map(|item| core(reading, item, numbers))
-            .collect();
+        let cores: Vec<_> = items.iter().map(|item| core(reading, item, numbers)).collect();
         return cores.into_iter().collect();
     }
     let text = node.text(reading, "a list of cores")?;
     let mut cores = Vec::new();
     for part in text.split(',') {
-        match part
-            .trim()
-            .parse::<u32>()
-            .ok()
-            .and_then(|number| id(number, numbers))
-        {
+        match part.trim().parse::<u32>().ok().and_then(|number| id(number, numbers)) {
             Some(core) => cores.push(core),
             None => {
                 reading.error(node, no_core(part.trim(), numbers));
@@ -147,9 +113,7 @@ fn core_list(reading: &mut Reading, node: &Node, numbers: &[u32]) -> Option<Vec<
 /// The id of a core by its number.
 pub(super) fn core(reading: &mut Reading, node: &Node, numbers: &[u32]) -> Option<CoreId> {
     let number = node.whole(reading, "a core number")?;
-    let found = u32::try_from(number)
-        .ok()
-        .and_then(|number| id(number, numbers));
+    let found = u32::try_from(number).ok().and_then(|number| id(number, numbers));
     if found.is_none() {
         reading.error(node, no_core(&number.to_string(), numbers));
     }
@@ -157,10 +121,7 @@ pub(super) fn core(reading: &mut Reading, node: &Node, numbers: &[u32]) -> Optio
 }
 
 fn id(number: u32, numbers: &[u32]) -> Option<CoreId> {
-    numbers
-        .iter()
-        .position(|candidate| *candidate == number)
-        .map(CoreId::from)
+    numbers.iter().position(|candidate| *candidate == number).map(CoreId::from)
 }
 
 fn no_core(number: &str, numbers: &[u32]) -> Diagnostic {
@@ -176,8 +137,7 @@ fn check_ends(reading: &mut Reading, node: &Node, kind: LinkKind, cores: &[CoreI
     distinct.sort_unstable();
     distinct.dedup();
     let error = if distinct.len() < cores.len() {
-        Diagnostic::new("a connection joins a core to itself")
-            .label("each core may stand here once")
+        Diagnostic::new("a connection joins a core to itself").label("each core may stand here once")
     } else if cores.len() < 2 {
         Diagnostic::new("a connection needs two cores")
     } else if kind == LinkKind::Link && cores.len() > 2 {
@@ -219,9 +179,7 @@ fn energy(reading: &mut Reading, fields: &Fields<'_>, context: &Context<'_>) -> 
         reading.error(per_bit, error);
         return None;
     }
-    per_bit
-        .real(reading, "`energy_per_bit`")
-        .map(|energy| LinkEnergy::PerBit(Picojoules(energy)))
+    per_bit.real(reading, "`energy_per_bit`").map(|energy| LinkEnergy::PerBit(Picojoules(energy)))
 }
 
 fn link_class(reading: &mut Reading, node: &Node) -> Option<LinkClass> {

@@ -32,10 +32,7 @@ const CORE: Keys = Keys {
         "buffer_descriptors",
         "utilization",
     ],
-    refused: &[(
-        "multipliers",
-        "describe the array under `operational_array`",
-    )],
+    refused: &[("multipliers", "describe the array under `operational_array`")],
     ..Keys::NONE
 };
 
@@ -60,12 +57,7 @@ const MEMORY: Keys = Keys {
         "min_r_granularity",
         "min_w_granularity",
     ],
-    unmodelled: &[
-        "auto_cost_extraction",
-        "double_buffering_support",
-        "mem_type",
-        "banks",
-    ],
+    unmodelled: &["auto_cost_extraction", "double_buffering_support", "mem_type", "banks"],
     repeatable: &["ports"],
     ..Keys::NONE
 };
@@ -82,12 +74,7 @@ const ARRAY: Keys = Keys {
         "systolic_dimensions",
         "is_imc",
     ],
-    unmodelled: &[
-        "input_precision",
-        "imc_type",
-        "bit_serial_precision",
-        "adc_resolution",
-    ],
+    unmodelled: &["input_precision", "imc_type", "bit_serial_precision", "adc_resolution"],
     ..Keys::NONE
 };
 
@@ -111,26 +98,15 @@ pub(super) struct CoreFile {
 /// Reads a core file. None if there were errors, which are then in `reading`.
 pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
     let fields = root.fields(reading, &CORE, root)?;
-    let name = fields
-        .required(reading, "name")
-        .and_then(|node| node.text(reading, "a core's name"));
-    let array = fields
-        .required(reading, "operational_array")
-        .and_then(|node| array(reading, node));
-    let dims: Vec<String> = (array.iter())
-        .flat_map(|array| array.dims.iter().map(|(dim, _)| dim.clone()))
-        .collect();
+    let name = fields.required(reading, "name").and_then(|node| node.text(reading, "a core's name"));
+    let array = fields.required(reading, "operational_array").and_then(|node| array(reading, node));
+    let dims: Vec<String> =
+        (array.iter()).flat_map(|array| array.dims.iter().map(|(dim, _)| dim.clone())).collect();
     let memories = fields.required(reading, "memories");
     let memories = memories.and_then(|node| memories_of(reading, node, &dims));
-    let role = fields
-        .get("type")
-        .map_or(Some(None), |node| role(reading, node).map(Some));
-    let operator_types = fields
-        .get("operator_types")
-        .map(|node| texts(reading, node, "an operator"));
-    let dataflows = fields
-        .get("dataflows")
-        .map(|node| array_mappings(reading, node, &dims));
+    let role = fields.get("type").map_or(Some(None), |node| role(reading, node).map(Some));
+    let operator_types = fields.get("operator_types").map(|node| texts(reading, node, "an operator"));
+    let dataflows = fields.get("dataflows").map(|node| array_mappings(reading, node, &dims));
     let no_overlap = fields
         .get("overlap_transfers")
         .and_then(|node| node.truth(reading, "`overlap_transfers`"))
@@ -151,11 +127,7 @@ pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
         dataflows: dataflows.unwrap_or_default(),
         no_overlap,
     };
-    let role = if kind.memory_only && role == Role::Compute {
-        Role::Offchip
-    } else {
-        role
-    };
+    let role = if kind.memory_only && role == Role::Compute { Role::Offchip } else { role };
     Some(CoreFile { kind, role })
 }
 
@@ -165,10 +137,8 @@ fn memories_of(reading: &mut Reading, node: &Node, dims: &[String]) -> Option<Ve
     if entries.is_empty() {
         reading.error(node, Diagnostic::new("a core needs at least one memory"));
     }
-    let memories: Vec<Option<Memory>> = entries
-        .iter()
-        .map(|(key, value)| memory(reading, key, value, dims))
-        .collect();
+    let memories: Vec<Option<Memory>> =
+        entries.iter().map(|(key, value)| memory(reading, key, value, dims)).collect();
     memories.into_iter().collect()
 }
 
@@ -177,14 +147,8 @@ fn complete(reading: &mut Reading, root: &Node, memories: Vec<Memory>) -> Option
     let mut complete = true;
     for (level, memory) in memories.iter().enumerate() {
         for operand in &memory.operands {
-            let above = memories[level + 1..]
-                .iter()
-                .any(|memory| memory.operands.contains(operand));
-            let missing = if above {
-                ports::missing_above(memory, *operand)
-            } else {
-                Vec::new()
-            };
+            let above = memories[level + 1..].iter().any(|memory| memory.operands.contains(operand));
+            let missing = if above { ports::missing_above(memory, *operand) } else { Vec::new() };
             for direction in missing {
                 complete = false;
                 reading.error(root, ports::no_port(&memory.name, *operand, direction));
@@ -214,10 +178,7 @@ fn role(reading: &mut Reading, node: &Node) -> Option<Role> {
 
 fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
     let fields = node.fields(reading, &ARRAY, node)?;
-    if let Some(imc) = fields
-        .get("is_imc")
-        .filter(|node| matches!(node.value, Value::Bool(true)))
-    {
+    if let Some(imc) = fields.get("is_imc").filter(|node| matches!(node.value, Value::Bool(true))) {
         let error = Diagnostic::new("in-memory computing arrays are not modelled")
             .help("describe the array by `unit_energy`, `unit_area`, `dimensions` and `sizes`");
         reading.error(imc, error);
@@ -234,9 +195,7 @@ fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
     let (names, sizes) = (names?, sizes.into_iter().collect::<Option<Vec<u64>>>()?);
     if names.len() != sizes.len() {
         let (dims, given) = (names.len(), sizes.len());
-        let error = Diagnostic::new(format!(
-            "{dims} dimension(s) of the array but {given} size(s)"
-        ));
+        let error = Diagnostic::new(format!("{dims} dimension(s) of the array but {given} size(s)"));
         reading.error(sizes_node, error.label("one size per dimension is needed"));
         return None;
     }
@@ -263,26 +222,15 @@ fn memory(reading: &mut Reading, key: &Node, node: &Node, dims: &[String]) -> Op
     let fields = node.fields(reading, &MEMORY, key)?;
     let name = key.key_name();
     let size = fields.required(reading, "size");
-    let size = size.and_then(|node| {
-        node.positive(
-            reading,
-            "the size of a memory",
-            "a memory holds at least one bit",
-        )
-    });
+    let size = size
+        .and_then(|node| node.positive(reading, "the size of a memory", "a memory holds at least one bit"));
     let read_cost = number(reading, &fields, "r_cost");
     let write_cost = number(reading, &fields, "w_cost");
-    let operands = fields
-        .required(reading, "operands")
-        .map(|node| operands(reading, node));
+    let operands = fields.required(reading, "operands").map(|node| operands(reading, node));
     let served = fields.required(reading, "served_dimensions");
     let served = served.map(|node| positions(reading, node, dims));
-    let area = fields
-        .get("area")
-        .map_or(Some(0.0), |node| node.real(reading, "`area`"));
-    let latency = fields
-        .get("latency")
-        .map_or(Some(1), |node| node.whole(reading, "`latency`"));
+    let area = fields.get("area").map_or(Some(0.0), |node| node.real(reading, "`area`"));
+    let latency = fields.get("latency").map_or(Some(1), |node| node.whole(reading, "`latency`"));
     let double = fields.get("force_double_buffering");
     let double = double.and_then(|node| node.truth(reading, "`force_double_buffering`"));
     let shared = fields.get("shared_instance");
@@ -305,9 +253,7 @@ fn memory(reading: &mut Reading, key: &Node, node: &Node, dims: &[String]) -> Op
 }
 
 fn number(reading: &mut Reading, fields: &Fields<'_>, key: &str) -> Option<f64> {
-    fields
-        .required(reading, key)?
-        .real(reading, &format!("`{key}`"))
+    fields.required(reading, key)?.real(reading, &format!("`{key}`"))
 }
 
 fn operands(reading: &mut Reading, node: &Node) -> Vec<MemoryOperand> {
@@ -318,10 +264,7 @@ fn operands(reading: &mut Reading, node: &Node) -> Vec<MemoryOperand> {
         };
         match ports::operand(&text) {
             Some(operand) if operands.contains(&operand) => {
-                reading.error(
-                    item,
-                    Diagnostic::new(format!("operand {operand} is listed twice")),
-                );
+                reading.error(item, Diagnostic::new(format!("operand {operand} is listed twice")));
             }
             Some(operand) => operands.push(operand),
             None => {
@@ -336,10 +279,7 @@ fn operands(reading: &mut Reading, node: &Node) -> Vec<MemoryOperand> {
 /// Positions of named array dimensions.
 fn positions(reading: &mut Reading, node: &Node, dims: &[String]) -> Vec<usize> {
     let mut found = Vec::new();
-    for item in node
-        .list(reading, "a list of array dimensions")
-        .unwrap_or_default()
-    {
+    for item in node.list(reading, "a list of array dimensions").unwrap_or_default() {
         let Some(name) = item.text(reading, "an array dimension") else {
             continue;
         };
@@ -356,10 +296,7 @@ fn position(reading: &mut Reading, node: &Node, name: &str, dims: &[String]) -> 
     // Without dimensions the array itself was in error, which has been reported.
     if position.is_none() && !dims.is_empty() {
         let error = Diagnostic::new(format!("the array has no dimension `{name}`"));
-        reading.error(
-            node,
-            error.label(format!("its dimensions are {}", dims.join(", "))),
-        );
+        reading.error(node, error.label(format!("its dimensions are {}", dims.join(", "))));
     }
     position
 }
@@ -367,9 +304,7 @@ fn position(reading: &mut Reading, node: &Node, name: &str, dims: &[String]) -> 
 /// Text items of a list.
 pub(super) fn texts(reading: &mut Reading, node: &Node, what: &str) -> Vec<String> {
     let items = node.list(reading, &format!("a list of which each item is {what}"));
-    (items.unwrap_or_default().iter())
-        .filter_map(|item| item.text(reading, what))
-        .collect()
+    (items.unwrap_or_default().iter()).filter_map(|item| item.text(reading, what)).collect()
 }
 
 /// Unrolled loops per array dimension: `D1: [K, 16]` as the list `- K, 16`.
@@ -378,17 +313,9 @@ fn array_mappings(reading: &mut Reading, node: &Node, dims: &[String]) -> Vec<Ar
     for (key, value) in node.entries(reading, "`dataflows`").unwrap_or_default() {
         let array_dim = key.key_name();
         position(reading, key, &array_dim, dims);
-        let items = value
-            .list(reading, "the unrolling of an array dimension")
-            .unwrap_or_default();
-        let unrolled = items
-            .iter()
-            .filter_map(|item| unrolled(reading, item))
-            .collect();
-        mappings.push(ArrayMapping {
-            array_dim,
-            unrolled,
-        });
+        let items = value.list(reading, "the unrolling of an array dimension").unwrap_or_default();
+        let unrolled = items.iter().filter_map(|item| unrolled(reading, item)).collect();
+        mappings.push(ArrayMapping { array_dim, unrolled });
     }
     mappings
 }

@@ -341,9 +341,7 @@ impl Accelerator {
 impl CoreKind {
     /// Positions of the memories that hold `operand`, lowest first.
     pub fn levels(&self, operand: MemoryOperand) -> Vec<usize> {
-        (0..self.memories.len())
-            .filter(|level| self.memories[*level].operands.contains(&operand))
-            .collect()
+        (0..self.memories.len()).filter(|level| self.memories[*level].operands.contains(&operand)).collect()
     }
 
     /// Whether the core executes this operator: by its own list, or, without one, any operator.

@@ -12,21 +12,12 @@ use crate::workload::MemoryOperand;
 
 const PORT: Keys = Keys {
     of: "a port",
-    known: &[
-        "name",
-        "type",
-        "bandwidth_min",
-        "bandwidth_max",
-        "allocation",
-    ],
+    known: &["name", "type", "bandwidth_min", "bandwidth_max", "allocation"],
     ..Keys::NONE
 };
 
-const OLD_PORT: Keys = Keys {
-    of: "the ports of one operand",
-    known: &["fh", "tl", "fl", "th"],
-    ..Keys::NONE
-};
+const OLD_PORT: Keys =
+    Keys { of: "the ports of one operand", known: &["fh", "tl", "fl", "th"], ..Keys::NONE };
 
 /// Reads the ports of a memory that holds `operands`; `key` is the memory's name.
 pub(super) fn read(
@@ -41,10 +32,7 @@ pub(super) fn read(
     let ports = if is_positional(items) {
         positional(reading, memory, items, operands)?
     } else {
-        let ports: Vec<_> = items
-            .iter()
-            .map(|item| port(reading, item, operands))
-            .collect();
+        let ports: Vec<_> = items.iter().map(|item| port(reading, item, operands)).collect();
         ports.into_iter().collect::<Option<Vec<_>>>()?
     };
     if reading.errors.len() == before {
@@ -64,55 +52,34 @@ pub(crate) fn operand(name: &str) -> Option<MemoryOperand> {
 }
 
 fn direction(name: &str) -> Option<Direction> {
-    Direction::ALL
-        .into_iter()
-        .find(|direction| direction.abbreviation() == name)
+    Direction::ALL.into_iter().find(|direction| direction.abbreviation() == name)
 }
 
 fn port(reading: &mut Reading, node: &Node, operands: &[MemoryOperand]) -> Option<Port> {
     let fields = node.fields(reading, &PORT, node)?;
-    let name = fields
-        .required(reading, "name")
-        .and_then(|node| node.text(reading, "a port's name"));
-    let kind = fields
-        .required(reading, "type")
-        .and_then(|node| port_kind(reading, node));
+    let name = fields.required(reading, "name").and_then(|node| node.text(reading, "a port's name"));
+    let kind = fields.required(reading, "type").and_then(|node| port_kind(reading, node));
     let max = fields.required(reading, "bandwidth_max");
     let max = max.and_then(|node| bandwidth(reading, node, "`bandwidth_max`"));
     let min_node = fields.get("bandwidth_min");
-    let min = min_node.map_or(Some(max), |node| {
-        bandwidth(reading, node, "`bandwidth_min`").map(Some)
-    });
+    let min = min_node.map_or(Some(max), |node| bandwidth(reading, node, "`bandwidth_min`").map(Some));
     if let (Some(node), Some(Some(min)), Some(max)) = (min_node, min, max)
         && min > max
     {
-        let error = Diagnostic::new(format!(
-            "`bandwidth_min` {} exceeds `bandwidth_max` {}",
-            min.0, max.0
-        ));
-        reading.error(
-            node,
-            error.label("the smallest transfer cannot be wider than the port"),
-        );
+        let error = Diagnostic::new(format!("`bandwidth_min` {} exceeds `bandwidth_max` {}", min.0, max.0));
+        reading.error(node, error.label("the smallest transfer cannot be wider than the port"));
     }
     let allocation_node = fields.required(reading, "allocation")?;
     let mut allocation = Vec::new();
     for item in allocation_node.list(reading, "`allocation`")? {
         allocation.extend(allocated(reading, item, kind, operands));
     }
-    Some(Port {
-        name: name?,
-        kind: kind?,
-        bandwidth_min: min??,
-        bandwidth_max: max?,
-        allocation,
-    })
+    Some(Port { name: name?, kind: kind?, bandwidth_min: min??, bandwidth_max: max?, allocation })
 }
 
 /// A bandwidth in bits per cycle, at least 1.
 pub(super) fn bandwidth(reading: &mut Reading, node: &Node, what: &str) -> Option<BitsPerCycle> {
-    node.positive(reading, what, "nothing can move at zero bits per cycle")
-        .map(BitsPerCycle)
+    node.positive(reading, what, "nothing can move at zero bits per cycle").map(BitsPerCycle)
 }
 
 fn port_kind(reading: &mut Reading, node: &Node) -> Option<PortKind> {
@@ -141,14 +108,9 @@ fn allocated(
     operands: &[MemoryOperand],
 ) -> Option<(MemoryOperand, Direction)> {
     let text = node.text(reading, "what a port carries")?;
-    let parsed = text
-        .split_once(',')
-        .and_then(|(operand_name, direction_name)| {
-            Some((
-                operand(operand_name.trim())?,
-                direction(direction_name.trim())?,
-            ))
-        });
+    let parsed = text.split_once(',').and_then(|(operand_name, direction_name)| {
+        Some((operand(operand_name.trim())?, direction(direction_name.trim())?))
+    });
     let Some((operand, direction)) = parsed else {
         let error = Diagnostic::new("a port carries an operand in a direction")
             .label("expected for example `I1, tl`")
@@ -159,10 +121,7 @@ fn allocated(
     let name = direction.abbreviation();
     if !operands.contains(&operand) {
         let error = Diagnostic::new(format!("the memory does not hold operand {operand}"));
-        reading.error(
-            node,
-            error.help(format!("add {operand} to `operands` or drop this line")),
-        );
+        reading.error(node, error.help(format!("add {operand} to `operands` or drop this line")));
         return None;
     }
     if kind.is_some_and(|kind| !kind.carries(direction)) {
@@ -170,21 +129,14 @@ fn allocated(
             Some(PortKind::Read) => ("read", "writes"),
             _ => ("write", "reads"),
         };
-        let error = Diagnostic::new(format!(
-            "a {type_name} port cannot carry `{operand}, {name}`"
-        ))
-        .label(format!("{name} {verb} the memory"));
-        reading.error(
-            node,
-            error.help("give it to another port, or make this one `read_write`"),
-        );
+        let error = Diagnostic::new(format!("a {type_name} port cannot carry `{operand}, {name}`"))
+            .label(format!("{name} {verb} the memory"));
+        reading.error(node, error.help("give it to another port, or make this one `read_write`"));
         return None;
     }
     if !moves(operand, direction) {
         // Inputs move only to the array. Stream's testing SIMD core allocates this nevertheless.
-        reading
-            .unmodelled
-            .insert(format!("`{operand}, {name}` of a port"));
+        reading.unmodelled.insert(format!("`{operand}, {name}` of a port"));
         return None;
     }
     Some((operand, direction))
@@ -205,16 +157,14 @@ fn check_complete(reading: &mut Reading, key: &Node, ports: &[Port], operands: &
     let name = key.key_name();
     for &operand in operands {
         for direction in Direction::ALL {
-            let carried = (ports.iter())
-                .filter(|port| port.allocation.contains(&(operand, direction)))
-                .count();
+            let carried =
+                (ports.iter()).filter(|port| port.allocation.contains(&(operand, direction))).count();
             let below = matches!(direction, Direction::ToLow | Direction::FromLow);
             if carried == 0 && below && moves(operand, direction) {
                 reading.error(key, no_port(&name, operand, direction));
             } else if carried > 1 {
                 let what = format!("`{operand}, {}`", direction.abbreviation());
-                let error =
-                    Diagnostic::new(format!("memory `{name}` has {carried} ports for {what}"));
+                let error = Diagnostic::new(format!("memory `{name}` has {carried} ports for {what}"));
                 reading.error(key, error.help("leave it in the allocation of one port"));
             }
         }
@@ -229,11 +179,8 @@ fn moves(operand: MemoryOperand, direction: Direction) -> bool {
 /// Directions between the memory and the one above for which it has no port.
 pub(super) fn missing_above(memory: &Memory, operand: MemoryOperand) -> Vec<Direction> {
     let ports = &memory.ports;
-    let carried = |direction: Direction| {
-        ports
-            .iter()
-            .any(|port| port.allocation.contains(&(operand, direction)))
-    };
+    let carried =
+        |direction: Direction| ports.iter().any(|port| port.allocation.contains(&(operand, direction)));
     [Direction::ToHigh, Direction::FromHigh]
         .into_iter()
         .filter(|direction| moves(operand, *direction) && !carried(*direction))
@@ -248,9 +195,7 @@ pub(super) fn no_port(memory: &str, operand: MemoryOperand, direction: Direction
 
 fn is_positional(items: &[Node]) -> bool {
     items.iter().any(|item| match &item.value {
-        Value::Map(entries) => {
-            (entries.iter()).any(|(key, _)| direction(&key.key_name()).is_some())
-        }
+        Value::Map(entries) => (entries.iter()).any(|(key, _)| direction(&key.key_name()).is_some()),
         _ => false,
     })
 }
@@ -279,28 +224,17 @@ fn positional(
         ("w_port", "w_port", PortKind::Write, write_min, write),
         ("rw_port", "rw_port", PortKind::ReadWrite, read_min, read),
     ] {
-        let count = memory
-            .get(key)
-            .and_then(|node| node.whole(reading, &format!("`{key}`")));
+        let count = memory.get(key).and_then(|node| node.whole(reading, &format!("`{key}`")));
         for number in 1..=count.unwrap_or(0).min(64) {
             let name = format!("{prefix}_{number}");
             let allocation = Vec::new();
-            ports.push(Port {
-                name,
-                kind,
-                bandwidth_min: min,
-                bandwidth_max: max,
-                allocation,
-            });
+            ports.push(Port { name, kind, bandwidth_min: min, bandwidth_max: max, allocation });
         }
     }
     for (position, item) in items.iter().enumerate() {
         let Some(&operand) = operands.get(position) else {
             let error = Diagnostic::new("more entries in `ports` than operands");
-            reading.error(
-                item,
-                error.label("one entry per operand, in the order of `operands`"),
-            );
+            reading.error(item, error.label("one entry per operand, in the order of `operands`"));
             continue;
         };
         allocate_positional(reading, item, operand, &mut ports);
@@ -308,12 +242,7 @@ fn positional(
     Some(ports)
 }
 
-fn allocate_positional(
-    reading: &mut Reading,
-    item: &Node,
-    operand: MemoryOperand,
-    ports: &mut [Port],
-) {
+fn allocate_positional(reading: &mut Reading, item: &Node, operand: MemoryOperand, ports: &mut [Port]) {
     let Some(fields) = item.fields(reading, &OLD_PORT, item) else {
         return;
     };
@@ -330,18 +259,13 @@ fn allocate_positional(
             }
             Some(_) => {
                 let way = direction.abbreviation();
-                reading.error(
-                    node,
-                    Diagnostic::new(format!("port `{name}` cannot carry `{operand}, {way}`")),
-                );
+                reading
+                    .error(node, Diagnostic::new(format!("port `{name}` cannot carry `{operand}, {way}`")));
             }
             None => {
                 let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
                 let error = Diagnostic::new(format!("the memory has no port `{name}`"));
-                reading.error(
-                    node,
-                    error.label(format!("its ports are {}", names.join(", "))),
-                );
+                reading.error(node, error.label(format!("its ports are {}", names.join(", "))));
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Routes between pools over links and buses.
 //!
-//! Rule (links): least latency, then fewest hops, then the widest bottleneck, then the lowest ids.
+//! Rule (links): least latency, then fewest hops, then fewest buses, then the widest bottleneck, then the
+//! lowest ids. A bus is shared by all its cores (and usually by DRAM), so that of two equally short ways
+//! the one over a link of its own is taken even where the bus is wider.
 //! A flow occupies the read port of its source, every link and bus on its way, and the write port of
 //! its destination, all at once. Pools on one core are joined by their ports alone. A route passes
 //! through cores but never through a DRAM core: a memory controller is no router.
 //!
-//! Labels (latency, hops, bottleneck, path) are settled in lexicographic order, Dijkstra's algorithm:
-//! latency and hops add up and a bottleneck only narrows, so no later label improves a settled one.
+//! Labels (latency, hops, buses, bottleneck, path) are settled in lexicographic order, Dijkstra's algorithm:
+//! latency, hops and buses add up and a bottleneck only narrows, so no later label improves a settled one.
 
 use super::{Accelerator, LinkKind, ResourceKind};
 use crate::ids::{CoreId, PoolId, ResourceId};
@@ -44,6 +46,7 @@ struct Hop {
     resource: ResourceId,
     latency: u64,
     bandwidth: BitsPerCycle,
+    bus: bool,
 }
 
 /// Order of preference of a way to a core: smaller is better.
@@ -51,17 +54,14 @@ struct Hop {
 struct Label {
     latency: u64,
     hops: u32,
+    buses: u32,
     bottleneck: Reverse<u64>,
     path: Vec<ResourceId>,
 }
 
 impl Label {
-    const START: Self = Self {
-        latency: 0,
-        hops: 0,
-        bottleneck: Reverse(u64::MAX),
-        path: Vec::new(),
-    };
+    const START: Self =
+        Self { latency: 0, hops: 0, buses: 0, bottleneck: Reverse(u64::MAX), path: Vec::new() };
 
     fn then(&self, hop: Hop) -> Self {
         let mut path = self.path.clone();
@@ -69,6 +69,7 @@ impl Label {
         Self {
             latency: self.latency + hop.latency,
             hops: self.hops + 1,
+            buses: self.buses + u32::from(hop.bus),
             bottleneck: Reverse(self.bottleneck.0.min(hop.bandwidth.0)),
             path,
         }
@@ -123,25 +124,17 @@ fn interconnect(accelerator: &Accelerator) -> DiGraph<CoreId, Hop> {
             resource: ResourceId::from(position),
             latency: link.latency,
             bandwidth: link.bandwidth,
+            bus: link.kind == LinkKind::Bus,
         };
         let mut add = |from: CoreId, to: CoreId| {
-            graph.add_edge(
-                NodeIndex::new(from.index()),
-                NodeIndex::new(to.index()),
-                hop,
-            );
+            graph.add_edge(NodeIndex::new(from.index()), NodeIndex::new(to.index()), hop);
         };
         match (link.kind, resource.kind) {
-            (LinkKind::Link, ResourceKind::Link { forward: true, .. }) => {
-                add(link.cores[0], link.cores[1])
-            }
+            (LinkKind::Link, ResourceKind::Link { forward: true, .. }) => add(link.cores[0], link.cores[1]),
             (LinkKind::Link, _) => add(link.cores[1], link.cores[0]),
             (LinkKind::Bus, _) => {
                 for from in &link.cores {
-                    link.cores
-                        .iter()
-                        .filter(|to| *to != from)
-                        .for_each(|to| add(*from, *to));
+                    link.cores.iter().filter(|to| *to != from).for_each(|to| add(*from, *to));
                 }
             }
         }
@@ -159,10 +152,7 @@ fn routes_from(
         .map(PoolId::from)
         .map(|to| {
             let cores = cores_of(accelerator, to);
-            let label = cores
-                .iter()
-                .filter_map(|core| labels[core.index()].as_ref())
-                .min()?;
+            let label = cores.iter().filter_map(|core| labels[core.index()].as_ref()).min()?;
             (to != from).then(|| route(accelerator, from, to, label))
         })
         .collect()
@@ -182,22 +172,12 @@ fn route(accelerator: &Accelerator, from: PoolId, to: PoolId, label: &Label) -> 
         seen.push(*resource);
         new
     });
-    Route {
-        resources,
-        latency: label.latency,
-        bandwidth,
-        hops: label.hops,
-    }
+    Route { resources, latency: label.latency, bandwidth, hops: label.hops }
 }
 
 /// The cores at which a pool can be reached: all that use it.
 fn cores_of(accelerator: &Accelerator, pool: PoolId) -> Vec<CoreId> {
-    let mut cores: Vec<_> = accelerator
-        .pool(pool)
-        .users
-        .iter()
-        .map(|(core, _)| *core)
-        .collect();
+    let mut cores: Vec<_> = accelerator.pool(pool).users.iter().map(|(core, _)| *core).collect();
     cores.sort_unstable();
     cores.dedup();
     cores
@@ -210,10 +190,8 @@ fn labels_from(
     starts: &[CoreId],
 ) -> Vec<Option<Label>> {
     let mut settled: Vec<Option<Label>> = vec![None; accelerator.cores.len()];
-    let mut queue: BinaryHeap<Reverse<(Label, CoreId)>> = starts
-        .iter()
-        .map(|core| Reverse((Label::START, *core)))
-        .collect();
+    let mut queue: BinaryHeap<Reverse<(Label, CoreId)>> =
+        starts.iter().map(|core| Reverse((Label::START, *core))).collect();
     while let Some(Reverse((label, core))) = queue.pop() {
         if settled[core.index()].is_some() {
             continue;
@@ -231,37 +209,18 @@ fn labels_from(
     settled
 }
 
-fn nearest(
-    accelerator: &Accelerator,
-    routes: &[Vec<Option<Route>>],
-    core: CoreId,
-) -> Option<PoolId> {
-    let drams = || {
-        (0..accelerator.pools.len())
-            .map(PoolId::from)
-            .filter(|pool| accelerator.pool(*pool).dram)
-    };
-    let own: Vec<PoolId> = accelerator
-        .core(core)
-        .pools
-        .iter()
-        .flatten()
-        .copied()
-        .collect();
+fn nearest(accelerator: &Accelerator, routes: &[Vec<Option<Route>>], core: CoreId) -> Option<PoolId> {
+    let drams = || (0..accelerator.pools.len()).map(PoolId::from).filter(|pool| accelerator.pool(*pool).dram);
+    let own: Vec<PoolId> = accelerator.core(core).pools.iter().flatten().copied().collect();
     if let Some(dram) = own.iter().find(|pool| accelerator.pool(**pool).dram) {
         return Some(*dram);
     }
     drams()
         .filter_map(|dram| {
-            let ways = own
-                .iter()
-                .map(|pool| routes[pool.index()][dram.index()].as_ref());
+            let ways = own.iter().map(|pool| routes[pool.index()][dram.index()].as_ref());
             // Every pool of the core must reach it; the farthest one counts.
             let ways: Option<Vec<&Route>> = ways.collect();
-            let key = ways?
-                .iter()
-                .map(|way| (way.latency, way.hops, Reverse(way.bandwidth)))
-                .max()?;
+            let key = ways?.iter().map(|way| (way.latency, way.hops, Reverse(way.bandwidth))).max()?;
             Some((key, dram))
         })
         .min()

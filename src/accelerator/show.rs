@@ -11,11 +11,7 @@ impl fmt::Display for Accelerator {
         let computing = self.compute_cores().count();
         let cores = self.cores.len();
         let plural = if cores == 1 { "core" } else { "cores" };
-        writeln!(
-            f,
-            "accelerator {}: {cores} {plural}, {computing} computing",
-            self.name
-        )?;
+        writeln!(f, "accelerator {}: {cores} {plural}, {computing} computing", self.name)?;
         write_cores(self, f)?;
         for (position, kind) in self.kinds.iter().enumerate() {
             write_memories(self, CoreKindId::from(position), kind, f)?;
@@ -50,21 +46,9 @@ fn write_cores(accelerator: &Accelerator, f: &mut fmt::Formatter<'_>) -> fmt::Re
         table.row(vec![
             numbers(accelerator, of_kind.iter().copied()),
             kind.name.clone(),
-            if kind.memory_only {
-                "none".to_owned()
-            } else {
-                array(kind)
-            },
-            if kind.memory_only {
-                String::new()
-            } else {
-                energy
-            },
-            if dram {
-                "external memory".to_owned()
-            } else {
-                operators(kind)
-            },
+            if kind.memory_only { "none".to_owned() } else { array(kind) },
+            if kind.memory_only { String::new() } else { energy },
+            if dram { "external memory".to_owned() } else { operators(kind) },
             dataflow(kind),
         ]);
     }
@@ -73,17 +57,8 @@ fn write_cores(accelerator: &Accelerator, f: &mut fmt::Formatter<'_>) -> fmt::Re
 }
 
 fn array(kind: &CoreKind) -> String {
-    let sizes: Vec<_> = kind
-        .array
-        .dims
-        .iter()
-        .map(|(_, size)| size.to_string())
-        .collect();
-    let systolic = if kind.array.systolic.is_empty() {
-        ""
-    } else {
-        ", systolic"
-    };
+    let sizes: Vec<_> = kind.array.dims.iter().map(|(_, size)| size.to_string()).collect();
+    let systolic = if kind.array.systolic.is_empty() { "" } else { ", systolic" };
     match sizes.len() {
         1 => format!("{}{systolic}", sizes[0]),
         _ => format!("{} = {}{systolic}", sizes.join("x"), kind.array.size()),
@@ -95,11 +70,7 @@ fn operators(kind: &CoreKind) -> String {
         None if kind.memory_only => "on-chip memory".to_owned(),
         None => "all unclaimed".to_owned(),
         Some(operators) if operators.len() <= 4 => operators.join(" "),
-        Some(operators) => format!(
-            "{} and {} more",
-            operators[..3].join(" "),
-            operators.len() - 3
-        ),
+        Some(operators) => format!("{} and {} more", operators[..3].join(" "), operators.len() - 3),
     }
 }
 
@@ -128,23 +99,11 @@ fn write_memories(
         return Ok(());
     }
     let heading = format!("memories of {}", kind.name);
-    let heading = [
-        heading.as_str(),
-        "size",
-        "operands",
-        "bits/cycle",
-        "pJ/read",
-        "pJ/write",
-        "instances",
-    ];
+    let heading = [heading.as_str(), "size", "operands", "bits/cycle", "pJ/read", "pJ/write", "instances"];
     let mut table = Table::new(&heading);
     for (position, memory) in kind.memories.iter().enumerate() {
         let operands: Vec<_> = memory.operands.iter().map(ToString::to_string).collect();
-        let instances = if kind.memory_only {
-            1
-        } else {
-            kind.instances(position)
-        };
+        let instances = if kind.memory_only { 1 } else { kind.instances(position) };
         table.row(vec![
             memory.name.clone(),
             memory.size.human(),
@@ -178,13 +137,7 @@ fn ports(memory: &Memory) -> String {
         }
     }
     let texts: Vec<_> = (texts.into_iter())
-        .map(|(text, count)| {
-            if count > 1 {
-                format!("{count} x {text}")
-            } else {
-                text
-            }
-        })
+        .map(|(text, count)| if count > 1 { format!("{count} x {text}") } else { text })
         .collect();
     texts.join(", ")
 }
@@ -208,33 +161,18 @@ fn write_links(accelerator: &Accelerator, f: &mut fmt::Formatter<'_>) -> fmt::Re
             link.latency.to_string(),
             energy,
         ];
-        let ends: Vec<_> = link
-            .cores
-            .iter()
-            .map(|core| accelerator.core(*core).number.to_string())
-            .collect();
+        let ends: Vec<_> = link.cores.iter().map(|core| accelerator.core(*core).number.to_string()).collect();
         let ends = ends.join(sign);
         match rows.iter_mut().find(|(other, _)| *other == cells) {
             Some((_, all)) => all.push(ends),
             None => rows.push((cells, vec![ends])),
         }
     }
-    let mut table = Table::new(&[
-        "connection",
-        "class",
-        "bits/cycle",
-        "latency",
-        "energy",
-        "cores",
-    ]);
+    let mut table = Table::new(&["connection", "class", "bits/cycle", "latency", "energy", "cores"]);
     for (mut cells, ends) in rows {
         let shown = ends.len().min(12);
         let more = ends.len() - shown;
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         cells.push(format!("{}{more}", ends[..shown].join(", ")));
         table.row(cells);
     }
@@ -258,35 +196,21 @@ fn write_pools(accelerator: &Accelerator, f: &mut fmt::Formatter<'_>) -> fmt::Re
             .collect();
         let [read, write] = [pool.read_port, pool.write_port]
             .map(|port| accelerator.resources[port.index()].bandwidth.0.to_string());
-        let way = if pool.read_port == pool.write_port {
-            "one port"
-        } else {
-            ""
-        };
+        let way = if pool.read_port == pool.write_port { "one port" } else { "" };
         let shared = if users.len() > 1 {
             format!("shared by {}", numbers(accelerator, users.iter().copied()))
         } else {
             way.to_owned()
         };
-        let size = if pool.dram {
-            "unlimited".to_owned()
-        } else {
-            pool.size.human()
-        };
-        let name = if pool.dram {
-            pool.name.clone()
-        } else {
-            memory.name.clone()
-        };
+        let size = if pool.dram { "unlimited".to_owned() } else { pool.size.human() };
+        let name = if pool.dram { pool.name.clone() } else { memory.name.clone() };
         let cells = vec![name, size, of_first.join(" "), read, write, shared];
         match rows.iter_mut().find(|(other, _)| *other == cells) {
             Some((_, cores)) => cores.push(pool.core),
             None => rows.push((cells, vec![pool.core])),
         }
     }
-    let mut table = Table::new(&[
-        "pool", "size", "operands", "out b/cc", "in b/cc", "", "cores",
-    ]);
+    let mut table = Table::new(&["pool", "size", "operands", "out b/cc", "in b/cc", "", "cores"]);
     for (mut cells, cores) in rows {
         cells.push(numbers(accelerator, cores.into_iter()));
         table.row(cells);

@@ -74,13 +74,8 @@ pub fn shipped(name: &str) -> Option<Result<Accelerator, Diagnostics>> {
     Some(parse(&format!("hardware/{name}.yaml"), text, &|file| {
         let core = file.trim_end_matches(".yaml");
         match library::core(core) {
-            Some(text) => Ok(File {
-                name: format!("hardware/cores/{core}.yaml"),
-                text: text.into(),
-            }),
-            None => Err(Diagnostic::new(format!(
-                "there is no shipped core `{core}`"
-            ))),
+            Some(text) => Ok(File { name: format!("hardware/cores/{core}.yaml"), text: text.into() }),
+            None => Err(Diagnostic::new(format!("there is no shipped core `{core}`"))),
         }
     }))
 }
@@ -91,30 +86,19 @@ pub fn load(path: &Path) -> Result<Accelerator, Diagnostics> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Diagnostic::new(format!("cannot read {}: {error}", path.display())))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    parse(&path.display().to_string(), &text, &|name| {
-        core_on_disk(folder, name)
-    })
+    parse(&path.display().to_string(), &text, &|name| core_on_disk(folder, name))
 }
 
 /// Beside the accelerator file, in its `cores` folder, or there by the last part of the name alone
 /// (Stream's examples give some names from the root of its repository).
 fn core_on_disk(folder: &Path, name: &str) -> Result<File, Diagnostic> {
     let last = Path::new(name).file_name().unwrap_or_default();
-    let places = [
-        folder.join(name),
-        folder.join("cores").join(name),
-        folder.join("cores").join(last),
-    ];
+    let places = [folder.join(name), folder.join("cores").join(name), folder.join("cores").join(last)];
     let Some(path) = places.iter().find(|path| path.is_file()) else {
-        let mut tried: Vec<_> = places
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
+        let mut tried: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
         tried.dedup();
-        return Err(
-            Diagnostic::new(format!("core file `{name}` does not exist"))
-                .help(format!("looked for {}", tried.join(", "))),
-        );
+        return Err(Diagnostic::new(format!("core file `{name}` does not exist"))
+            .help(format!("looked for {}", tried.join(", "))));
     };
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
@@ -170,26 +154,16 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
     let unit_energy_cost = Picojoules(energy.unwrap_or(0.0));
     let bandwidth = match fields.get("bandwidth") {
         // Stream 2.1.1 gives bandwidths of single ports under this key.
-        Some(Node {
-            value: Value::Map(_),
-            ..
-        }) => {
+        Some(Node { value: Value::Map(_), .. }) => {
             reading.unmodelled.insert("`bandwidth` of ports".to_owned());
             None
         }
         Some(node) => ports::bandwidth(reading, node, "`bandwidth`"),
         None => None,
     };
-    let context = Context {
-        numbers: &cores.numbers,
-        dram: &dram,
-        unit_energy_cost,
-        bandwidth,
-    };
+    let context = Context { numbers: &cores.numbers, dram: &dram, unit_energy_cost, bandwidth };
     let links = fields.get("core_connectivity");
-    let links = links
-        .map(|node| connect::links(reading, node, &context))
-        .unwrap_or_default();
+    let links = links.map(|node| connect::links(reading, node, &context)).unwrap_or_default();
     let sharing_node = fields.get("core_memory_sharing");
     let sharing = sharing_node.map(|node| connect::sharing(reading, node, &cores.numbers));
     if !reading.errors.is_empty() {
@@ -223,12 +197,7 @@ fn listed_cores<'a>(reading: &mut Reading, fields: &Fields<'a>) -> Option<BTreeM
     let node = fields.required(reading, "cores")?;
     let mut listed = BTreeMap::new();
     if let Value::List(items) = &node.value {
-        listed.extend(
-            items
-                .iter()
-                .enumerate()
-                .map(|(number, item)| (number as u32, item)),
-        );
+        listed.extend(items.iter().enumerate().map(|(number, item)| (number as u32, item)));
     } else {
         for (key, value) in node.entries(reading, "`cores`")? {
             let number = key.whole(reading, "the number of a core")?;
@@ -236,17 +205,11 @@ fn listed_cores<'a>(reading: &mut Reading, fields: &Fields<'a>) -> Option<BTreeM
         }
     }
     if let Some(offchip) = fields.get("offchip_core") {
-        let next = listed
-            .keys()
-            .last()
-            .map_or(0, |last| last.saturating_add(1));
+        let next = listed.keys().last().map_or(0, |last| last.saturating_add(1));
         listed.insert(next, offchip);
     }
     if listed.is_empty() {
-        reading.error(
-            node,
-            Diagnostic::new("an accelerator needs at least one core"),
-        );
+        reading.error(node, Diagnostic::new("an accelerator needs at least one core"));
         return None;
     }
     Some(listed)
@@ -257,13 +220,7 @@ fn read_cores<'a>(
     listed: BTreeMap<u32, &'a Node>,
     resolver: &Resolver<'_>,
 ) -> Option<Cores<'a>> {
-    let mut cores = Cores {
-        kinds: vec![],
-        roles: vec![],
-        cores: vec![],
-        nodes: vec![],
-        numbers: vec![],
-    };
+    let mut cores = Cores { kinds: vec![], roles: vec![], cores: vec![], nodes: vec![], numbers: vec![] };
     let mut read: BTreeMap<String, Option<usize>> = BTreeMap::new();
     for (number, node) in listed {
         cores.numbers.push(number);
@@ -280,12 +237,7 @@ fn read_cores<'a>(
             }
         };
         let kind = CoreKindId::from(kind.unwrap_or(0));
-        cores.cores.push(Core {
-            number,
-            kind,
-            coordinates: None,
-            pools: [None; 3],
-        });
+        cores.cores.push(Core { number, kind, coordinates: None, pools: [None; 3] });
     }
     reading.errors.is_empty().then_some(cores)
 }
@@ -330,24 +282,15 @@ fn coordinates(reading: &mut Reading, fields: &Fields<'_>, cores: &mut Cores<'_>
     let Some(node) = fields.get("core_coordinates") else {
         return;
     };
-    for (key, value) in node
-        .entries(reading, "`core_coordinates`")
-        .unwrap_or_default()
-    {
+    for (key, value) in node.entries(reading, "`core_coordinates`").unwrap_or_default() {
         let Some(core) = connect::core(reading, key, &cores.numbers) else {
             continue;
         };
         let mut position = Vec::new();
-        for item in value
-            .list(reading, "the coordinates of a core")
-            .unwrap_or_default()
-        {
+        for item in value.list(reading, "the coordinates of a core").unwrap_or_default() {
             match item.value {
                 Value::Integer(number) => position.push(number as i64),
-                _ => position.extend(
-                    item.whole(reading, "a coordinate")
-                        .map(|number| number as i64),
-                ),
+                _ => position.extend(item.whole(reading, "a coordinate").map(|number| number as i64)),
             }
         }
         cores.cores[core.index()].coordinates = Some(position);
@@ -358,16 +301,10 @@ fn coordinates(reading: &mut Reading, fields: &Fields<'_>, cores: &mut Cores<'_>
 /// says so.
 fn dram_cores(reading: &mut Reading, fields: &Fields<'_>, cores: &mut Cores<'_>) -> Vec<CoreId> {
     let mut dram: Vec<CoreId> = match fields.get("offchip_core_id") {
-        Some(Node {
-            value: Value::List(items),
-            ..
-        }) => items
-            .iter()
-            .filter_map(|item| connect::core(reading, item, &cores.numbers))
-            .collect(),
-        Some(node) => connect::core(reading, node, &cores.numbers)
-            .into_iter()
-            .collect(),
+        Some(Node { value: Value::List(items), .. }) => {
+            items.iter().filter_map(|item| connect::core(reading, item, &cores.numbers)).collect()
+        }
+        Some(node) => connect::core(reading, node, &cores.numbers).into_iter().collect(),
         None => (0..cores.cores.len())
             .filter(|core| cores.roles[cores.cores[*core].kind.index()] == Role::Offchip)
             .map(CoreId::from)
@@ -384,12 +321,7 @@ fn dram_cores(reading: &mut Reading, fields: &Fields<'_>, cores: &mut Cores<'_>)
     if dram.is_empty() && reading.errors.is_empty() {
         let error = Diagnostic::new("no core fronts external memory")
             .help("name one by `offchip_core_id`, or give its core file `type: offchip`");
-        reading.errors.extend(
-            cores
-                .nodes
-                .first()
-                .map(|node| error.at(&reading.source, node.span.clone())),
-        );
+        reading.errors.extend(cores.nodes.first().map(|node| error.at(&reading.source, node.span.clone())));
     }
     dram
 }

@@ -91,11 +91,8 @@ pub fn propose(
         solver::SolveStatus::Feasible { .. } => "feasible",
         solver::SolveStatus::TimeLimited { .. } => "time_limited",
     };
-    let report = SolverReport {
-        backend: solution.backend,
-        status: status.to_owned(),
-        bound: Some(solution.bound),
-    };
+    let report =
+        SolverReport { backend: solution.backend, status: status.to_owned(), bound: Some(solution.bound) };
     let mut proposals = vec![Proposal { source: "ilp", choices: solution.choices, solver: report }];
     let uniform = |source, rows| simple(source, uniform(workload, space, rows));
     for proposal in [greedy, uniform("channels", false), uniform("rows", true)] {

@@ -32,7 +32,9 @@ pub struct LayerChoice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpaceError {
     /// No core executes the layer.
-    #[error("layer {layer} ({operator}): no core executes it; {cores}. Add {operator} to the operator_types of a core, or name cores for it in a mapping")]
+    #[error(
+        "layer {layer} ({operator}): no core executes it; {cores}. Add {operator} to the operator_types of a core, or name cores for it in a mapping"
+    )]
     NoCore {
         /// Layer name.
         layer: String,
@@ -78,7 +80,9 @@ pub enum SpaceError {
         given: usize,
     },
     /// `--policy fixed` without an allocation.
-    #[error("--policy fixed needs a core for every layer, but the mapping leaves layer {layer} open: give its entry an `allocation` or a single core (a result's mapping.yaml has them)")]
+    #[error(
+        "--policy fixed needs a core for every layer, but the mapping leaves layer {layer} open: give its entry an `allocation` or a single core (a result's mapping.yaml has them)"
+    )]
     NotFixed {
         /// Layer name.
         layer: String,
@@ -217,7 +221,7 @@ fn choices(
 
 /// A given split over the cores: in order, and rotated.
 fn spread(inter: &[Cut], parts: usize, cores: &[CoreId]) -> Vec<LayerChoice> {
-    let rotations = if parts % cores.len() == 0 { 1 } else { cores.len() };
+    let rotations = if parts.is_multiple_of(cores.len()) { 1 } else { cores.len() };
     (0..rotations)
         .map(|shift| LayerChoice {
             inter: inter.to_vec(),

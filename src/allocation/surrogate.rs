@@ -19,8 +19,8 @@ use crate::cost::CostTable;
 use crate::fusion::{Cut, LayerTiling, Stack};
 use crate::ids::{ClassId, CoreId, LayerId, PoolId, TensorId};
 use crate::ledger::NodeCost;
-use crate::placement::{PlacedNode, place_operands};
 use crate::pipeline::{EvaluateError, Problem};
+use crate::placement::{PlacedNode, place_operands};
 use crate::workload::region::AxisSet;
 use crate::workload::{Layer, MemoryOperand, Origin, layout};
 use millstream_solver as solver;
@@ -153,11 +153,15 @@ impl Builder<'_> {
     fn dram_bandwidth(&self) -> f64 {
         let accelerator = &self.problem.accelerator;
         let pools = accelerator.pools.iter().filter(|pool| pool.dram);
-        pools.map(|pool| accelerator.resources[pool.read_port.index()].bandwidth.0 as f64).sum::<f64>().max(1.0)
+        pools
+            .map(|pool| accelerator.resources[pool.read_port.index()].bandwidth.0 as f64)
+            .sum::<f64>()
+            .max(1.0)
     }
 
     fn task(&self, id: LayerId, choices: &[LayerChoice], stack: u32) -> Result<solver::Task, EvaluateError> {
-        let choices = choices.iter().map(|choice| self.choice(id, choice, stack)).collect::<Result<_, _>>()?;
+        let choices =
+            choices.iter().map(|choice| self.choice(id, choice, stack)).collect::<Result<_, _>>()?;
         Ok(solver::Task { group: stack, choices })
     }
 
@@ -175,7 +179,9 @@ impl Builder<'_> {
             self.stream_loads(&mut loads, &cost, part.core, tiles);
             let whole = class_of_box(&self.problem.workload, layer, &part.ranges);
             for (operand, place) in node.operands.iter().enumerate() {
-                if let (Some(pool), true, false) = (place.pool, class.nest.operands[operand].constant, place.streamed) {
+                if let (Some(pool), true, false) =
+                    (place.pool, class.nest.operands[operand].constant, place.streamed)
+                {
                     *uses.entry(self.budget(stack, pool)).or_default() += whole.operand_bits[operand] as f64;
                 }
             }
@@ -204,7 +210,12 @@ impl Builder<'_> {
         (ranges, tiles)
     }
 
-    fn cost(&self, layer: LayerId, class: &CnClass, core: CoreId) -> Result<(PlacedNode, NodeCost), EvaluateError> {
+    fn cost(
+        &self,
+        layer: LayerId,
+        class: &CnClass,
+        core: CoreId,
+    ) -> Result<(PlacedNode, NodeCost), EvaluateError> {
         let problem = self.problem;
         let operands = place_operands(&problem.workload, &problem.accelerator, layer, class, core)?;
         let node = PlacedNode { layer, class: ClassId(0), core, operands };
@@ -244,7 +255,9 @@ impl Builder<'_> {
 
     fn compulsory_energy(&self) -> f64 {
         let accelerator = &self.problem.accelerator;
-        let Some(pool) = accelerator.pools.iter().position(|pool| pool.dram).map(PoolId::from) else { return 0.0 };
+        let Some(pool) = accelerator.pools.iter().position(|pool| pool.dram).map(PoolId::from) else {
+            return 0.0;
+        };
         let port = accelerator.resources[accelerator.pool(pool).read_port.index()].bandwidth.0 as f64;
         let bits: f64 = self.problem.workload.layer_ids().map(|id| compulsory_bits(self.problem, id)).sum();
         bits / port * accelerator.memory(pool).read_cost.0
@@ -261,9 +274,8 @@ impl Builder<'_> {
             }
         }
         let mut edges: BTreeMap<(u32, u32), BTreeMap<(u32, u32), Transfers>> = BTreeMap::new();
-        let found: Vec<_> = (links.par_iter())
-            .map(|(from, to, operand)| self.pairs(space, *from, *to, *operand))
-            .collect();
+        let found: Vec<_> =
+            (links.par_iter()).map(|(from, to, operand)| self.pairs(space, *from, *to, *operand)).collect();
         for ((from, to, _), pairs) in links.iter().zip(found) {
             let edge = edges.entry((from.0, to.0)).or_default();
             for (key, transfers) in pairs {
@@ -279,7 +291,11 @@ impl Builder<'_> {
             cost: transfers.energy,
         };
         (edges.into_iter())
-            .map(|((from, to), pairs)| solver::Edge { from, to, pairs: pairs.into_iter().map(pair).collect() })
+            .map(|((from, to), pairs)| solver::Edge {
+                from,
+                to,
+                pairs: pairs.into_iter().map(pair).collect(),
+            })
             .collect()
     }
 
@@ -299,7 +315,13 @@ impl Builder<'_> {
         }
     }
 
-    fn pairs(&self, space: &Space, from: LayerId, to: LayerId, operand: usize) -> BTreeMap<(u32, u32), Transfers> {
+    fn pairs(
+        &self,
+        space: &Space,
+        from: LayerId,
+        to: LayerId,
+        operand: usize,
+    ) -> BTreeMap<(u32, u32), Transfers> {
         let workload = &self.problem.workload;
         let (producer, consumer) = (workload.layer(from), workload.layer(to));
         let made: Vec<Vec<(CoreId, Vec<AxisSet>)>> = (space.layers[from.index()].iter())
@@ -317,7 +339,8 @@ impl Builder<'_> {
                 let region = sets(self.problem, consumer, operand, &part.ranges);
                 let pieces = layout::resolve(workload, tensor, &region);
                 for (from_choice, producers) in made.iter().enumerate() {
-                    let sum: &mut Transfers = pairs.entry((from_choice as u32, to_choice as u32)).or_default();
+                    let sum: &mut Transfers =
+                        pairs.entry((from_choice as u32, to_choice as u32)).or_default();
                     for (core, output) in producers {
                         let shared: u64 = (pieces.iter().filter(|piece| Some(piece.tensor) == root))
                             .map(|piece| overlap(&piece.axes, output))
@@ -343,8 +366,10 @@ impl Builder<'_> {
         let per_bit = |pool: PoolId, cost: f64, port: crate::ids::ResourceId| {
             cost / accelerator.port(pool, port).map_or(1.0, |port| port.bandwidth_max.0 as f64)
         };
-        let read = per_bit(source, accelerator.memory(source).read_cost.0, accelerator.pool(source).read_port);
-        let write = per_bit(target, accelerator.memory(target).write_cost.0, accelerator.pool(target).write_port);
+        let read =
+            per_bit(source, accelerator.memory(source).read_cost.0, accelerator.pool(source).read_port);
+        let write =
+            per_bit(target, accelerator.memory(target).write_cost.0, accelerator.pool(target).write_port);
         sum.energy += bits * (read + write);
     }
 }

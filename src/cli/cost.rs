@@ -65,7 +65,8 @@ pub(super) fn cost(args: &CostArgs, format: Format) -> Result<(), Failure> {
     }
     let costed = costs(&problem)?;
     if let Some(name) = &args.explain {
-        for (node, cost) in costed.iter().filter(|(node, _)| problem.workload.layer(node.layer).name == *name) {
+        for (node, cost) in costed.iter().filter(|(node, _)| problem.workload.layer(node.layer).name == *name)
+        {
             let hierarchy = problem.costing().hierarchy(node);
             println!("{name} on core {}:\n{}", core_name(&problem, node.core), cost.cost.show(&hierarchy));
         }
@@ -114,8 +115,11 @@ fn row(problem: &Problem, node: &PlacedNode, cost: &NodeCost) -> Row {
     let cost = &cost.cost;
     let spatial: Vec<String> = (cost.spatial.iter())
         .map(|mapping| {
-            let unrolled: Vec<String> =
-                mapping.unrolled.iter().map(|(dim, factor)| format!("{dim} {}", three_digits(*factor))).collect();
+            let unrolled: Vec<String> = mapping
+                .unrolled
+                .iter()
+                .map(|(dim, factor)| format!("{dim} {}", three_digits(*factor)))
+                .collect();
             format!("{}: {}", mapping.array_dim, unrolled.join(" x "))
         })
         .collect();
@@ -167,6 +171,10 @@ fn print_table(rows: &[Row]) {
     let total = |value: fn(&Row) -> f64| rows.iter().map(value).sum::<f64>();
     println!(
         "{:<width$}  {:<core$}  {:>14.1}  {:>12}  {:>12}",
-        "total", "", total(|row| row.energy_pj), total(|row| row.latency_cycles), total(|row| row.ideal_cycles)
+        "total",
+        "",
+        total(|row| row.energy_pj),
+        total(|row| row.latency_cycles),
+        total(|row| row.ideal_cycles)
     );
 }

@@ -123,7 +123,10 @@ pub(super) fn accelerator(name: &str) -> Result<(Accelerator, InputFile), Failur
 }
 
 /// Reads a mapping; an empty one without a file.
-pub(super) fn mapping(path: Option<&Path>, accelerator: Option<&Accelerator>) -> Result<(Mapping, Option<InputFile>), Failure> {
+pub(super) fn mapping(
+    path: Option<&Path>,
+    accelerator: Option<&Accelerator>,
+) -> Result<(Mapping, Option<InputFile>), Failure> {
     match path {
         Some(path) => Ok((mappings::load(path, accelerator)?, Some(file("mapping", path)?))),
         None => Ok((Mapping::default(), None)),

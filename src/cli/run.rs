@@ -59,6 +59,12 @@ pub(super) struct RunArgs {
     /// Most loops of an ordering in the intra-core search.
     #[arg(long, default_value_t = 6, value_name = "N", value_parser = parse_limit)]
     lpf_limit: usize,
+    /// Spatial mappings the generator offers per CN, where the mapping or the core leaves it open.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = parse_count)]
+    spatial_mappings: usize,
+    /// Let the generator unroll several loop dimensions over one array dimension.
+    #[arg(long)]
+    mix: bool,
     /// Limit on the solver's time; the result is then marked and may differ between machines.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
@@ -68,6 +74,13 @@ fn parse_limit(text: &str) -> Result<usize, String> {
     text.parse::<usize>().ok().filter(|limit| (1..=9).contains(limit)).ok_or_else(|| {
         "expected a whole number from 1 to 9: the plain enumeration takes factorial time beyond".to_owned()
     })
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse::<usize>()
+        .ok()
+        .filter(|count| *count > 0)
+        .ok_or_else(|| "expected a whole number above zero".to_owned())
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
@@ -92,6 +105,8 @@ pub(super) fn run(args: &RunArgs, format: Format, quiet: bool) -> Result<(), Fai
     problem.search.objective = args.objective;
     problem.search.model = args.model;
     problem.search.lpf_limit = args.lpf_limit;
+    problem.search.mix = args.mix;
+    problem.search.spatial_mappings = args.spatial_mappings;
     problem.schedule.contention = args.contention;
     problem.schedule.priority = args.priority;
     problem.schedule.prefetch = args.prefetch;
@@ -109,7 +124,8 @@ pub(super) fn run(args: &RunArgs, format: Format, quiet: bool) -> Result<(), Fai
     let mut seconds = outcome.seconds.clone();
     seconds.insert("parse", parse);
     let report = Instant::now();
-    let run = Run { problem: &problem, options: &options, outcome: &outcome, inputs: &inputs, seconds: &seconds };
+    let run =
+        Run { problem: &problem, options: &options, outcome: &outcome, inputs: &inputs, seconds: &seconds };
     let summary = summary(&run);
     if let Some(dir) = &args.output {
         write(&run, dir)?;
@@ -119,11 +135,16 @@ pub(super) fn run(args: &RunArgs, format: Format, quiet: bool) -> Result<(), Fai
         write_timing(&Run { seconds: &seconds, ..run }, dir)?;
     }
     match format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&summary).expect("plain data serialises")),
+        Format::Json => {
+            println!("{}", serde_json::to_string_pretty(&summary).expect("plain data serialises"))
+        }
         Format::Table => print!("{summary}"),
     }
     if let (Some(dir), Format::Table, false) = (&args.output, format, quiet) {
-        println!("files       {}: gantt.png, gantt.svg, trace.json (ui.perfetto.dev), summary.json, *.csv", dir.display());
+        println!(
+            "files       {}: gantt.png, gantt.svg, trace.json (ui.perfetto.dev), summary.json, *.csv",
+            dir.display()
+        );
     }
     Ok(())
 }

@@ -65,7 +65,9 @@ pub(super) fn show(args: &ShowArgs, format: Format) -> Result<(), Failure> {
             let layers = intra.into_iter().map(|intra| LayerTiling { intra, inter: Vec::new() }).collect();
             let graph = refine(&workload, &Tiling { stacks, layers })?;
             match format {
-                Format::Json => println!("{}", serde_json::to_string_pretty(&graph).expect("plain data serialises")),
+                Format::Json => {
+                    println!("{}", serde_json::to_string_pretty(&graph).expect("plain data serialises"))
+                }
                 Format::Table => print!("{}", graph.table(&workload)),
             }
         }

@@ -25,10 +25,8 @@ pub fn atoms(extent: u64, sets: &[AxisSet]) -> Vec<AxisSet> {
     strided.dedup();
     let mut atoms = Vec::new();
     for pair in boundaries.windows(2) {
-        let covering: Vec<Span> = (strided.iter())
-            .filter(|span| span.start < pair[1] && pair[0] <= span.last())
-            .copied()
-            .collect();
+        let covering: Vec<Span> =
+            (strided.iter()).filter(|span| span.start < pair[1] && pair[0] <= span.last()).copied().collect();
         if covering.is_empty() {
             atoms.push(AxisSet::interval(pair[0]..pair[1]));
             continue;

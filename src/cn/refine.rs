@@ -6,9 +6,7 @@
 //! linear in CNs plus the atoms they touch.
 
 use super::fragments::{atoms, ranges};
-use super::{
-    AxisGrid, CnClass, CnGraph, Csr, DimGrid, LayerGrid, OperandGrid, Piece, TensorGrid,
-};
+use super::{AxisGrid, CnClass, CnGraph, Csr, DimGrid, LayerGrid, OperandGrid, Piece, TensorGrid};
 use crate::fusion::{LayerTiling, Tiling};
 use crate::ids::{ClassId, CnId, FragmentId, LayerId, TensorId};
 use crate::workload::nest::LoopNest;
@@ -156,9 +154,7 @@ fn operand_grid(layer: &Layer, operand: &Operand, dims: &[DimGrid]) -> OperandGr
     if operand.tensor.is_none() {
         return OperandGrid::default();
     }
-    let used = |dim: &usize| {
-        operand.axes.iter().any(|axis| axis.terms.iter().any(|term| term.dim == *dim))
-    };
+    let used = |dim: &usize| operand.axes.iter().any(|axis| axis.terms.iter().any(|term| term.dim == *dim));
     let tiled: Vec<usize> = (0..layer.dims.len()).filter(|dim| dims[*dim].tiles.len() > 1).collect();
     let (key, free): (Vec<usize>, Vec<usize>) = tiled.into_iter().partition(used);
     let mut key_dims = Vec::new();
@@ -185,19 +181,20 @@ fn offsets(over: &[usize], dims: &[DimGrid]) -> Vec<u32> {
     offsets
 }
 
+/// The atoms of one set, as ranges.
+type AtomRanges = Vec<(u32, u32)>;
+
 /// Index sets of all regions, interned per (tensor, axis); then the atoms they induce.
 struct AxisSets {
     /// Distinct sets per tensor and axis, with their ids.
     ids: Vec<Vec<BTreeMap<AxisSet, u32>>>,
     /// Ranges of atoms of each set, per tensor, axis and set id; filled by `grids`.
-    ranges: Vec<Vec<Vec<Vec<(u32, u32)>>>>,
+    ranges: Vec<Vec<Vec<AtomRanges>>>,
 }
 
 impl AxisSets {
     fn new(workload: &Workload) -> Self {
-        let ids = (workload.tensors.iter())
-            .map(|tensor| vec![BTreeMap::new(); tensor.shape.len()])
-            .collect();
+        let ids = (workload.tensors.iter()).map(|tensor| vec![BTreeMap::new(); tensor.shape.len()]).collect();
         Self { ids, ranges: Vec::new() }
     }
 

@@ -126,13 +126,21 @@ pub struct SearchOptions {
     pub lpf_limit: usize,
     /// Generated spatial mappings tried per nest.
     pub spatial_mappings: usize,
+    /// The generator may unroll several loop dimensions over one array dimension.
+    pub mix: bool,
     /// Rules.
     pub model: Model,
 }
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self { objective: Objective::Latency, lpf_limit: 6, spatial_mappings: 3, model: Model::Zigzag }
+        Self {
+            objective: Objective::Latency,
+            lpf_limit: 6,
+            spatial_mappings: 3,
+            mix: false,
+            model: Model::Zigzag,
+        }
     }
 }
 

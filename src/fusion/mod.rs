@@ -4,8 +4,6 @@
 //! fusion, cuts over cores (`inter_core_tiling`) the parts that may sit on different cores (Stream
 //! MODEL.md section 1.1). A factor that does not divide leaves one smaller last tile.
 
-
-
 pub mod stacks;
 
 use crate::ids::LayerId;
@@ -77,9 +75,8 @@ impl Layer {
 
     /// Position of the dimension that carries output channels: `K`, or `G` for depthwise layers.
     pub fn channel_dim(&self) -> Option<usize> {
-        let size = |name: &str| {
-            self.position(&Dim::new(name)).filter(|position| self.dims[*position].size > 1)
-        };
+        let size =
+            |name: &str| self.position(&Dim::new(name)).filter(|position| self.dims[*position].size > 1);
         size("K").or_else(|| size("G"))
     }
 }

@@ -80,7 +80,10 @@ pub fn from_names(workload: &Workload, names: &[Vec<String>]) -> Result<Vec<Stac
     for (stack, layers) in names.iter().enumerate() {
         for name in layers {
             let Some(layer) = workload.layers.iter().position(|layer| layer.name == *name) else {
-                return Err(format!("the mapping fuses layer `{name}`, which workload {} does not have", workload.name));
+                return Err(format!(
+                    "the mapping fuses layer `{name}`, which workload {} does not have",
+                    workload.name
+                ));
             };
             if stack_of[layer].replace(stack).is_some() {
                 return Err(format!("the mapping puts layer `{name}` in two fused groups; keep one"));

@@ -6,22 +6,8 @@ use std::fmt;
 
 impl fmt::Display for Mapping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "mapping: {} entries, {} fused stacks",
-            self.entries.len(),
-            self.stacks.len()
-        )?;
-        let heading = [
-            "layer",
-            "rank",
-            "cores",
-            "allocation",
-            "in time",
-            "over cores",
-            "spatial",
-            "links",
-        ];
+        writeln!(f, "mapping: {} entries, {} fused stacks", self.entries.len(), self.stacks.len())?;
+        let heading = ["layer", "rank", "cores", "allocation", "in time", "over cores", "spatial", "links"];
         let mut table = Table::new(&heading);
         for entry in &self.entries {
             table.row(row(entry));
@@ -42,30 +28,17 @@ impl fmt::Display for Mapping {
 }
 
 fn row(entry: &MappingEntry) -> Vec<String> {
-    let cores = entry
-        .cores
-        .as_deref()
-        .map(|cores| runs(cores.iter().copied()));
+    let cores = entry.cores.as_deref().map(|cores| runs(cores.iter().copied()));
     let allocation = entry.allocation.iter().flatten().map(ToString::to_string);
     let spatial = entry.spatial.iter().map(|mapping| {
-        let loops = mapping
-            .unrolled
-            .iter()
-            .map(|(dim, factor)| format!("{dim} {factor}"));
-        format!(
-            "{}: {}",
-            mapping.array_dim,
-            loops.collect::<Vec<_>>().join(" x ")
-        )
+        let loops = mapping.unrolled.iter().map(|(dim, factor)| format!("{dim} {factor}"));
+        format!("{}: {}", mapping.array_dim, loops.collect::<Vec<_>>().join(" x "))
     });
     let hints = entry.spatial_hints.iter().map(|(array_dim, dims)| {
         let dims: Vec<_> = dims.iter().map(ToString::to_string).collect();
         format!("{array_dim}: {}?", dims.join("|"))
     });
-    let links = entry
-        .links
-        .iter()
-        .map(|(operand, memory)| format!("{operand}={memory}"));
+    let links = entry.links.iter().map(|(operand, memory)| format!("{operand}={memory}"));
     vec![
         entry.name.clone(),
         entry.rank.map(|rank| rank.to_string()).unwrap_or_default(),

@@ -72,16 +72,10 @@ pub fn write(mapping: &Mapping) -> String {
     let file = File {
         layers: mapping.entries.iter().map(entry).collect(),
         fused_groups: (mapping.stacks.iter())
-            .map(|layers| Group {
-                layers: FlowSeq(layers.clone()),
-            })
+            .map(|layers| Group { layers: FlowSeq(layers.clone()) })
             .collect(),
     };
-    let mut text: String = mapping
-        .notes
-        .iter()
-        .map(|note| format!("# {note}\n"))
-        .collect();
+    let mut text: String = mapping.notes.iter().map(|note| format!("# {note}\n")).collect();
     text += &serde_yaml::to_string(&file).expect("text and numbers always serialise");
     text
 }
@@ -112,9 +106,7 @@ fn entry(entry: &MappingEntry) -> Entry {
                 .collect(),
         ),
         memory_operand_links: Ordered(
-            (entry.links.iter())
-                .map(|(operand, memory)| (operand.clone(), memory.to_string()))
-                .collect(),
+            (entry.links.iter()).map(|(operand, memory)| (operand.clone(), memory.to_string())).collect(),
         ),
     }
 }
@@ -125,10 +117,7 @@ fn tilings(splits: &[Split]) -> Vec<Tiling> {
             Pieces::All => Tiling::Text(format!("{}, all", split.dim)),
             Pieces::Auto => Tiling::Text(format!("{}, *", split.dim)),
             Pieces::Count(count) => Tiling::Text(format!("{}, {count}", split.dim)),
-            Pieces::Tile(tile) => Tiling::Tile(FlowMap(Tile {
-                dim: split.dim.to_string(),
-                tile,
-            })),
+            Pieces::Tile(tile) => Tiling::Tile(FlowMap(Tile { dim: split.dim.to_string(), tile })),
         })
         .collect()
 }

@@ -17,12 +17,8 @@ use crate::workload::{Dim, MemoryOperand};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const FILE: Keys = Keys {
-    of: "a mapping",
-    known: &["layers", "fused_groups"],
-    unmodelled: &["runtime_args"],
-    ..Keys::NONE
-};
+const FILE: Keys =
+    Keys { of: "a mapping", known: &["layers", "fused_groups"], unmodelled: &["runtime_args"], ..Keys::NONE };
 
 const ENTRY: Keys = Keys {
     of: "the mapping of a layer",
@@ -43,17 +39,10 @@ const ENTRY: Keys = Keys {
     ..Keys::NONE
 };
 
-const GROUP: Keys = Keys {
-    of: "a fused group",
-    known: &["name", "layers", "intra_core_tiling"],
-    ..Keys::NONE
-};
+const GROUP: Keys =
+    Keys { of: "a fused group", known: &["name", "layers", "intra_core_tiling"], ..Keys::NONE };
 
-const TILING: Keys = Keys {
-    of: "a tiling",
-    known: &["dim", "split", "tile"],
-    ..Keys::NONE
-};
+const TILING: Keys = Keys { of: "a tiling", known: &["dim", "split", "tile"], ..Keys::NONE };
 
 /// Reads a mapping file. Core numbers are checked against the accelerator, if one is given.
 pub fn load(path: &Path, accelerator: Option<&Accelerator>) -> Result<Mapping, Diagnostics> {
@@ -63,21 +52,13 @@ pub fn load(path: &Path, accelerator: Option<&Accelerator>) -> Result<Mapping, D
 }
 
 /// Reads a mapping from text.
-pub fn parse(
-    name: &str,
-    text: &str,
-    accelerator: Option<&Accelerator>,
-) -> Result<Mapping, Diagnostics> {
+pub fn parse(name: &str, text: &str, accelerator: Option<&Accelerator>) -> Result<Mapping, Diagnostics> {
     let (mut reading, root) = Reading::open(name, text)?;
     let mapping = mapping(&mut reading, &root, accelerator);
     reading.finish(mapping)
 }
 
-fn mapping(
-    reading: &mut Reading,
-    root: &Node,
-    accelerator: Option<&Accelerator>,
-) -> Option<Mapping> {
+fn mapping(reading: &mut Reading, root: &Node, accelerator: Option<&Accelerator>) -> Option<Mapping> {
     let mut mapping = Mapping::default();
     let (layers, groups) = match &root.value {
         Value::List(_) => (Some(root), None),
@@ -87,10 +68,7 @@ fn mapping(
         }
     };
     let mut names = BTreeSet::new();
-    for item in layers
-        .and_then(|node| node.list(reading, "`layers`"))
-        .unwrap_or_default()
-    {
+    for item in layers.and_then(|node| node.list(reading, "`layers`")).unwrap_or_default() {
         let Some(entry) = entry(reading, item, accelerator) else {
             continue;
         };
@@ -109,49 +87,29 @@ fn mapping(
     note_indices(&mut mapping);
     if !reading.unmodelled.is_empty() {
         let keys: Vec<&str> = reading.unmodelled.iter().map(String::as_str).collect();
-        mapping
-            .notes
-            .push(format!("not modelled and ignored: {}", keys.join(", ")));
+        mapping.notes.push(format!("not modelled and ignored: {}", keys.join(", ")));
     }
     Some(mapping)
 }
 
-fn entry(
-    reading: &mut Reading,
-    node: &Node,
-    accelerator: Option<&Accelerator>,
-) -> Option<MappingEntry> {
+fn entry(reading: &mut Reading, node: &Node, accelerator: Option<&Accelerator>) -> Option<MappingEntry> {
     let fields = node.fields(reading, &ENTRY, node)?;
     let name = fields.required(reading, "name");
     let name = name.and_then(|node| node.text(reading, "the name of a layer"));
     let cores = fields.get("core_allocation");
     let cores = cores.map(|node| core_numbers(reading, node, accelerator));
     let mut tiling = |key: &str| fields.get(key).map(|node| splits(reading, node));
-    let (intra_core_tiling, inter_core_tiling) =
-        (tiling("intra_core_tiling"), tiling("inter_core_tiling"));
+    let (intra_core_tiling, inter_core_tiling) = (tiling("intra_core_tiling"), tiling("inter_core_tiling"));
     let allocation = fields.get("allocation");
     let allocation = allocation.map(|node| core_numbers(reading, node, accelerator));
-    let rank = fields
-        .get("rank")
-        .and_then(|node| node.whole(reading, "`rank`"));
+    let rank = fields.get("rank").and_then(|node| node.whole(reading, "`rank`"));
     let spatial = fields.get("spatial_mapping");
-    let spatial = spatial
-        .map(|node| spatial_mapping(reading, node))
-        .unwrap_or_default();
+    let spatial = spatial.map(|node| spatial_mapping(reading, node)).unwrap_or_default();
     let hints = fields.get("spatial_mapping_hint");
-    let spatial_hints = hints
-        .map(|node| hint_dims(reading, node))
-        .unwrap_or_default();
+    let spatial_hints = hints.map(|node| hint_dims(reading, node)).unwrap_or_default();
     let links = fields.get("memory_operand_links");
-    let links = links
-        .map(|node| operand_links(reading, node))
-        .unwrap_or_default();
-    let fixed = fixed_allocation(
-        reading,
-        &fields,
-        cores.as_deref(),
-        inter_core_tiling.as_deref(),
-    );
+    let links = links.map(|node| operand_links(reading, node)).unwrap_or_default();
+    let fixed = fixed_allocation(reading, &fields, cores.as_deref(), inter_core_tiling.as_deref());
     Some(MappingEntry {
         name: name?,
         cores,
@@ -167,18 +125,10 @@ fn entry(
 
 /// `[0, 1]`, or of 2026 `[[0, 1]]`: one list per alternative, of which the first counts.
 fn core_numbers(reading: &mut Reading, node: &Node, accelerator: Option<&Accelerator>) -> Vec<u32> {
-    let mut items = node
-        .list(reading, "a list of core numbers")
-        .unwrap_or_default();
-    if let Some(Node {
-        value: Value::List(first),
-        ..
-    }) = items.first()
-    {
+    let mut items = node.list(reading, "a list of core numbers").unwrap_or_default();
+    if let Some(Node { value: Value::List(first), .. }) = items.first() {
         if items.len() > 1 {
-            reading
-                .unmodelled
-                .insert("alternatives in `core_allocation` after the first".into());
+            reading.unmodelled.insert("alternatives in `core_allocation` after the first".into());
         }
         items = first;
     }
@@ -197,10 +147,7 @@ fn core_numbers(reading: &mut Reading, node: &Node, accelerator: Option<&Acceler
 }
 
 fn no_such_core(accelerator: &Accelerator, number: u32) -> Option<Diagnostic> {
-    let computing: Vec<u32> = accelerator
-        .compute_cores()
-        .map(|core| accelerator.core(core).number)
-        .collect();
+    let computing: Vec<u32> = accelerator.compute_cores().map(|core| accelerator.core(core).number).collect();
     if computing.contains(&number) {
         return None;
     }
@@ -236,22 +183,13 @@ fn fixed_allocation(
 /// A list of splits; Stream 2026 wraps it into a list of alternatives, of which the first counts.
 fn splits(reading: &mut Reading, node: &Node) -> Vec<Split> {
     let mut items = node.list(reading, "a tiling").unwrap_or_default();
-    if let Some(Node {
-        value: Value::List(first),
-        ..
-    }) = items.first()
-    {
+    if let Some(Node { value: Value::List(first), .. }) = items.first() {
         if items.len() > 1 {
-            reading
-                .unmodelled
-                .insert("alternatives in `inter_core_tiling` after the first".into());
+            reading.unmodelled.insert("alternatives in `inter_core_tiling` after the first".into());
         }
         items = first;
     }
-    items
-        .iter()
-        .filter_map(|item| split(reading, item))
-        .collect()
+    items.iter().filter_map(|item| split(reading, item)).collect()
 }
 
 fn split(reading: &mut Reading, node: &Node) -> Option<Split> {
@@ -266,17 +204,11 @@ fn split(reading: &mut Reading, node: &Node) -> Option<Split> {
             }
             _ => {
                 let error = Diagnostic::new("a tiling needs one of `split` and `tile`");
-                reading.error(
-                    node,
-                    error.help("`split` is how many pieces, `tile` how large"),
-                );
+                reading.error(node, error.help("`split` is how many pieces, `tile` how large"));
                 return None;
             }
         };
-        return Some(Split {
-            dim: dim.map(|dim| dim_named(&dim))?,
-            pieces,
-        });
+        return Some(Split { dim: dim.map(|dim| dim_named(&dim))?, pieces });
     }
     let text = node.text(reading, "a tiling")?;
     let parsed = text.split_once(',').and_then(|(dim, pieces)| {
@@ -285,10 +217,7 @@ fn split(reading: &mut Reading, node: &Node) -> Option<Split> {
             "*" => Pieces::Auto,
             number => Pieces::Count(number.parse().ok().filter(|count| *count > 0)?),
         };
-        Some(Split {
-            dim: dim_named(dim),
-            pieces,
-        })
+        Some(Split { dim: dim_named(dim), pieces })
     });
     if parsed.is_none() {
         let error = Diagnostic::new("a tiling is a dimension and a number of pieces")
@@ -302,9 +231,7 @@ fn pieces(reading: &mut Reading, node: &Node) -> Option<Pieces> {
     match &node.value {
         Value::Text(text) if text == "all" => Some(Pieces::All),
         Value::Text(text) if text == "*" => Some(Pieces::Auto),
-        _ => node
-            .positive(reading, "`split`", "at least one piece")
-            .map(Pieces::Count),
+        _ => node.positive(reading, "`split`", "at least one piece").map(Pieces::Count),
     }
 }
 
@@ -316,37 +243,19 @@ fn dim_named(name: &str) -> Dim {
 
 fn spatial_mapping(reading: &mut Reading, node: &Node) -> Vec<ArrayMapping> {
     let mut mappings = Vec::new();
-    for (key, value) in node
-        .entries(reading, "`spatial_mapping`")
-        .unwrap_or_default()
-    {
-        let items = value
-            .list(reading, "the unrolling of an array dimension")
-            .unwrap_or_default();
-        let unrolled = items
-            .iter()
-            .filter_map(|item| unrolled(reading, item))
-            .collect();
-        mappings.push(ArrayMapping {
-            array_dim: key.key_name(),
-            unrolled,
-        });
+    for (key, value) in node.entries(reading, "`spatial_mapping`").unwrap_or_default() {
+        let items = value.list(reading, "the unrolling of an array dimension").unwrap_or_default();
+        let unrolled = items.iter().filter_map(|item| unrolled(reading, item)).collect();
+        mappings.push(ArrayMapping { array_dim: key.key_name(), unrolled });
     }
     mappings
 }
 
 fn hint_dims(reading: &mut Reading, node: &Node) -> Vec<(String, Vec<Dim>)> {
     let mut hints = Vec::new();
-    for (key, value) in node
-        .entries(reading, "`spatial_mapping_hint`")
-        .unwrap_or_default()
-    {
-        let items = value
-            .list(reading, "the hint of an array dimension")
-            .unwrap_or_default();
-        let dims = items
-            .iter()
-            .filter_map(|item| item.text(reading, "a dimension"));
+    for (key, value) in node.entries(reading, "`spatial_mapping_hint`").unwrap_or_default() {
+        let items = value.list(reading, "the hint of an array dimension").unwrap_or_default();
+        let dims = items.iter().filter_map(|item| item.text(reading, "a dimension"));
         hints.push((key.key_name(), dims.map(|dim| dim_named(&dim)).collect()));
     }
     hints
@@ -354,10 +263,7 @@ fn hint_dims(reading: &mut Reading, node: &Node) -> Vec<(String, Vec<Dim>)> {
 
 fn operand_links(reading: &mut Reading, node: &Node) -> Vec<(String, MemoryOperand)> {
     let mut links = Vec::new();
-    for (key, value) in node
-        .entries(reading, "`memory_operand_links`")
-        .unwrap_or_default()
-    {
+    for (key, value) in node.entries(reading, "`memory_operand_links`").unwrap_or_default() {
         let Some(text) = value.text(reading, "a memory operand") else {
             continue;
         };
@@ -380,20 +286,15 @@ fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
     let Some(layers) = fields.required(reading, "layers") else {
         return;
     };
-    let layers: Vec<String> = (layers
-        .list(reading, "the layers of a group")
-        .unwrap_or_default())
-    .iter()
-    .filter_map(|item| item.text(reading, "the name of a layer"))
-    .collect();
+    let layers: Vec<String> = (layers.list(reading, "the layers of a group").unwrap_or_default())
+        .iter()
+        .filter_map(|item| item.text(reading, "the name of a layer"))
+        .collect();
     mapping.stacks.push(layers);
     let Some(tiling) = fields.get("intra_core_tiling") else {
         return;
     };
-    for item in tiling
-        .list(reading, "`intra_core_tiling`")
-        .unwrap_or_default()
-    {
+    for item in tiling.list(reading, "`intra_core_tiling`").unwrap_or_default() {
         let Some(name) = layer_of_tiling(reading, item) else {
             continue;
         };
@@ -402,20 +303,14 @@ fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
         };
         let dim = split.dim.0.rsplit('.').next().unwrap_or_default();
         split.dim = dim_named(dim);
-        entry_of(mapping, &name)
-            .intra_core_tiling
-            .get_or_insert_default()
-            .push(split);
+        entry_of(mapping, &name).intra_core_tiling.get_or_insert_default().push(split);
     }
 }
 
 /// The layer in `dim: Conv1.D0`.
 fn layer_of_tiling(reading: &mut Reading, node: &Node) -> Option<String> {
     let dim = match &node.value {
-        Value::Map(entries) => entries
-            .iter()
-            .find(|(key, _)| key.key_name() == "dim")
-            .map(|(_, dim)| dim),
+        Value::Map(entries) => entries.iter().find(|(key, _)| key.key_name() == "dim").map(|(_, dim)| dim),
         _ => None,
     };
     let text = dim.and_then(|dim| match &dim.value {
@@ -424,10 +319,7 @@ fn layer_of_tiling(reading: &mut Reading, node: &Node) -> Option<String> {
     });
     if text.is_none() {
         let error = Diagnostic::new("the tiling of a fused group needs a layer and a dimension");
-        reading.error(
-            node,
-            error.label("expected for example `{dim: Conv1.OY, tile: 1}`"),
-        );
+        reading.error(node, error.label("expected for example `{dim: Conv1.OY, tile: 1}`"));
     }
     text.map(|(layer, _)| layer.to_owned())
 }
@@ -435,18 +327,12 @@ fn layer_of_tiling(reading: &mut Reading, node: &Node) -> Option<String> {
 /// The entry of a layer; a new one starts as a copy of the entry that applied to it so far, which is
 /// that of its operator (the last part of an ONNX node's name) or `default`.
 fn entry_of<'a>(mapping: &'a mut Mapping, name: &str) -> &'a mut MappingEntry {
-    let find =
-        |mapping: &Mapping, name: &str| mapping.entries.iter().position(|entry| entry.name == name);
+    let find = |mapping: &Mapping, name: &str| mapping.entries.iter().position(|entry| entry.name == name);
     let position = find(mapping, name).unwrap_or_else(|| {
         let operator = name.rsplit('/').next().unwrap_or(name);
         let base = find(mapping, operator).or_else(|| find(mapping, "default"));
-        let base = base
-            .map(|base| mapping.entries[base].clone())
-            .unwrap_or_default();
-        mapping.entries.push(MappingEntry {
-            name: name.to_owned(),
-            ..base
-        });
+        let base = base.map(|base| mapping.entries[base].clone()).unwrap_or_default();
+        mapping.entries.push(MappingEntry { name: name.to_owned(), ..base });
         mapping.entries.len() - 1
     });
     &mut mapping.entries[position]
@@ -455,11 +341,7 @@ fn entry_of<'a>(mapping: &'a mut Mapping, name: &str) -> &'a mut MappingEntry {
 /// A name in two groups is an operator's, so the groups do not say which layers they hold.
 fn refuse_ambiguous_stacks(mapping: &mut Mapping) {
     let mut seen = BTreeSet::new();
-    let twice = mapping
-        .stacks
-        .iter()
-        .flatten()
-        .find(|name| !seen.insert(name.as_str()));
+    let twice = mapping.stacks.iter().flatten().find(|name| !seen.insert(name.as_str()));
     if let Some(name) = twice.cloned() {
         mapping.stacks.clear();
         mapping.notes.push(format!(
@@ -475,21 +357,13 @@ fn note_indices(mapping: &mut Mapping) {
         !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit())
     };
     let splits = mapping.entries.iter().flat_map(|entry| {
-        [&entry.intra_core_tiling, &entry.inter_core_tiling]
-            .into_iter()
-            .flatten()
-            .flatten()
+        [&entry.intra_core_tiling, &entry.inter_core_tiling].into_iter().flatten().flatten()
     });
-    let dims: BTreeSet<&str> = splits
-        .filter(|split| index(&split.dim))
-        .map(|split| split.dim.0.as_str())
-        .collect();
+    let dims: BTreeSet<&str> =
+        splits.filter(|split| index(&split.dim)).map(|split| split.dim.0.as_str()).collect();
     if !dims.is_empty() {
         let dims: Vec<_> = dims.into_iter().collect();
-        let note = format!(
-            "dimensions by index ({}) are kept as written",
-            dims.join(", ")
-        );
+        let note = format!("dimensions by index ({}) are kept as written", dims.join(", "));
         mapping.notes.push(note);
     }
 }

@@ -85,11 +85,7 @@ impl Evaluation {
 
 impl Problem {
     /// Gathers the inputs; checks the mapping against them.
-    pub fn new(
-        workload: Workload,
-        accelerator: Accelerator,
-        mapping: Mapping,
-    ) -> Result<Self, SpaceError> {
+    pub fn new(workload: Workload, accelerator: Accelerator, mapping: Mapping) -> Result<Self, SpaceError> {
         let space = Space::new(&workload, &accelerator, &mapping)?;
         Ok(Self {
             routes: Routes::new(&accelerator),

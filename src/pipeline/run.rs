@@ -105,7 +105,9 @@ pub enum RunError {
     #[error("{0}")]
     Stacks(String),
     /// The checker found violations: a fault of Millstream.
-    #[error("the schedule does not pass its own verification; this is a fault of Millstream, please report it with the inputs:\n{0}")]
+    #[error(
+        "the schedule does not pass its own verification; this is a fault of Millstream, please report it with the inputs:\n{0}"
+    )]
     Unverified(String),
 }
 

@@ -58,7 +58,9 @@ pub struct OperandPlace {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
     /// No memory of the core holds the operand.
-    #[error("layer {layer} on core {core} ({kind}): operand {operand} is linked to {memory}, which no memory of the core holds")]
+    #[error(
+        "layer {layer} on core {core} ({kind}): operand {operand} is linked to {memory}, which no memory of the core holds"
+    )]
     NoMemory {
         /// Layer name.
         layer: String,
@@ -103,8 +105,7 @@ pub fn place(
     candidate: &Candidate,
 ) -> Result<Placement, PlacementError> {
     let mut known: FxHashMap<(LayerId, ClassId, CoreId), u32> = FxHashMap::default();
-    let mut placement =
-        Placement { nodes: Vec::new(), node_of: Vec::new(), core_of: Vec::new() };
+    let mut placement = Placement { nodes: Vec::new(), node_of: Vec::new(), core_of: Vec::new() };
     for layer in workload.layer_ids() {
         let cores = &candidate.cores[layer.index()];
         for cn in graph.cns_of(layer) {

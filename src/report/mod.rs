@@ -100,10 +100,8 @@ pub fn write(run: &Run, dir: &Path) -> Result<(), ReportError> {
     put("gantt.svg", gantt::draw_svg(&timeline, &gantt::GanttOptions::default())?.as_bytes())?;
     put("gantt.png", &gantt::draw_png(&timeline, &gantt::GanttOptions::default())?)?;
     let mut trace = Vec::new();
-    perfetto::write(&timeline, &mut trace).map_err(|error| ReportError::Table {
-        path: dir.join("trace.json"),
-        reason: error.to_string(),
-    })?;
+    perfetto::write(&timeline, &mut trace)
+        .map_err(|error| ReportError::Table { path: dir.join("trace.json"), reason: error.to_string() })?;
     put("trace.json", &trace)
 }
 

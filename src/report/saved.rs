@@ -91,7 +91,8 @@ pub fn check(dir: &Path) -> Result<Report, SavedError> {
     let graph = graph(&problem, &candidate)?;
     let mut placement = place(&problem.workload, &problem.accelerator, &graph, &candidate)
         .map_err(EvaluateError::Placement)?;
-    let costs = cost(&problem.costing(), &graph, &mut placement, &CostTable::new()).map_err(EvaluateError::Cost)?;
+    let costs =
+        cost(&problem.costing(), &graph, &mut placement, &CostTable::new()).map_err(EvaluateError::Cost)?;
     let schedule = Schedule { log: Some(log(dir)?), ..claims.schedule };
     let energy = claims.ledger.split(&problem.accelerator);
     let evaluation = Evaluation { placement, costs, schedule, ledger: claims.ledger, energy };

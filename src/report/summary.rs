@@ -311,10 +311,19 @@ impl Summary {
             percent(most as f64 / self.latency_cycles.max(1) as f64)
         );
         if let Some(core) = core {
-            text.push_str(&format!("; busiest core: {} {} ({})", core.id, core.name, percent(core.utilisation)));
+            text.push_str(&format!(
+                "; busiest core: {} {} ({})",
+                core.id,
+                core.name,
+                percent(core.utilisation)
+            ));
         }
         if let Some(resource) = busiest {
-            text.push_str(&format!("; busiest resource: {} ({})", resource.name, percent(resource.utilisation)));
+            text.push_str(&format!(
+                "; busiest resource: {} ({})",
+                resource.name,
+                percent(resource.utilisation)
+            ));
         }
         text
     }
@@ -323,7 +332,11 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let c = &self.counts;
-        writeln!(f, "{} on {}  ({}, {} policy, objective {})", self.workload, self.accelerator, self.mode, self.policy, self.objective)?;
+        writeln!(
+            f,
+            "{} on {}  ({}, {} policy, objective {})",
+            self.workload, self.accelerator, self.mode, self.policy, self.objective
+        )?;
         writeln!(
             f,
             "{} layers in {} stacks, {} CNs, {} fragments, {} edges, {} transfers\n",
@@ -346,7 +359,13 @@ impl fmt::Display for Summary {
             millijoules(self.bound.energy_pj),
             gap(self.gap.energy)
         )?;
-        writeln!(f, "EDP         {:>16.4e}  {:>16.4e}  {:>8}  pJ x cycles\n", self.edp, self.bound.edp, gap(self.gap.edp))?;
+        writeln!(
+            f,
+            "EDP         {:>16.4e}  {:>16.4e}  {:>8}  pJ x cycles\n",
+            self.edp,
+            self.bound.edp,
+            gap(self.gap.edp)
+        )?;
         let total = self.energy_pj.total.max(f64::MIN_POSITIVE);
         let e = &self.energy_pj;
         writeln!(

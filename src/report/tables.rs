@@ -18,7 +18,16 @@ pub(super) fn schedule(run: &Run) -> Table {
     let outcome = run.outcome;
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([
-        "cn", "layer", "ranges", "part", "core", "released", "admitted", "start", "end", "energy_pj",
+        "cn",
+        "layer",
+        "ranges",
+        "part",
+        "core",
+        "released",
+        "admitted",
+        "start",
+        "end",
+        "energy_pj",
     ])?;
     for (index, times) in outcome.evaluation.schedule.cns.iter().enumerate() {
         let cn = CnId::from(index);
@@ -49,12 +58,14 @@ pub(super) fn schedule(run: &Run) -> Table {
 pub(super) fn transfers(run: &Run) -> Table {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([
-        "transfer", "purpose", "tensor", "fragment", "cn", "from", "to", "bits", "issued", "start", "end", "arrival",
-        "segments",
+        "transfer", "purpose", "tensor", "fragment", "cn", "from", "to", "bits", "issued", "start", "end",
+        "arrival", "segments",
     ])?;
     let pool = |id: &PoolId| run.problem.accelerator.pool(*id).name.clone();
     for event in run.outcome.evaluation.schedule.log.iter().flat_map(|log| &log.0) {
-        let Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose } = event else {
+        let Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose } =
+            event
+        else {
             continue;
         };
         let tensor = fragment.map(|fragment| run.outcome.graph.tensor_of[fragment.index()]);
@@ -88,7 +99,12 @@ pub(super) fn memory(run: &Run) -> Table {
             continue;
         }
         for (time, bits) in samples {
-            writer.write_record([pool.name.clone(), time.to_string(), bits.to_string(), pool.size.0.to_string()])?;
+            writer.write_record([
+                pool.name.clone(),
+                time.to_string(),
+                bits.to_string(),
+                pool.size.0.to_string(),
+            ])?;
         }
     }
     finish(writer)
@@ -99,8 +115,20 @@ pub(super) fn costs(run: &Run) -> Table {
     let outcome = run.outcome;
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([
-        "layer", "core", "dims", "cns", "latency_cycles", "ideal_cycles", "spatial_loss_cycles", "stall_cycles",
-        "onload_cycles", "offload_cycles", "drain_cycles", "energy_pj", "streamed", "evaluated",
+        "layer",
+        "core",
+        "dims",
+        "cns",
+        "latency_cycles",
+        "ideal_cycles",
+        "spatial_loss_cycles",
+        "stall_cycles",
+        "onload_cycles",
+        "offload_cycles",
+        "drain_cycles",
+        "energy_pj",
+        "streamed",
+        "evaluated",
     ])?;
     let placement = &outcome.evaluation.placement;
     let mut counts = vec![0u64; placement.nodes.len()];

@@ -305,13 +305,7 @@ impl<'a> Engine<'a> {
         bits <= state.capacity.saturating_sub(state.used)
     }
 
-    fn admit(
-        &mut self,
-        key: u64,
-        cn: CnId,
-        reserved: &[(PoolId, u64)],
-        inputs: &[(FragmentId, PoolId)],
-    ) {
+    fn admit(&mut self, key: u64, cn: CnId, reserved: &[(PoolId, u64)], inputs: &[(FragmentId, PoolId)]) {
         let core = self.core_of(cn);
         let time = Cycles(self.now);
         self.record(|| Event::Admit {
@@ -517,7 +511,8 @@ impl<'a> Engine<'a> {
     fn merge_requests(&mut self) -> Result<(), ScheduleError> {
         let mut requests = std::mem::take(&mut self.requests);
         requests.sort_unstable();
-        let mut merged: BTreeMap<(FragmentId, PoolId, Purpose), (CnId, SmallVec<[PoolId; 2]>)> = BTreeMap::new();
+        let mut merged: BTreeMap<(FragmentId, PoolId, Purpose), (CnId, SmallVec<[PoolId; 2]>)> =
+            BTreeMap::new();
         for request in requests {
             let Some(source) = self.nearest_holder(&request) else {
                 if let Some(flow) = self.in_flight.get(&request.fragment)
@@ -797,7 +792,8 @@ impl<'a> Engine<'a> {
         let outputs: SmallVec<[FragmentId; 8]> = self.case.graph.outputs(cn).collect();
         for fragment in outputs {
             if place.streamed {
-                let trace = FlowTrace { issued: self.now, cn, purpose: Purpose::StreamOut, dram: true, after: None };
+                let trace =
+                    FlowTrace { issued: self.now, cn, purpose: Purpose::StreamOut, dram: true, after: None };
                 self.stored(fragment, dram, trace);
                 if self.memory.needs_store[fragment.index()] {
                     self.latency = self.latency.max(self.now);

@@ -208,8 +208,7 @@ impl<'a> Flows<'a> {
         let key = self.key(index);
         let flow = self.flow(index);
         let free = flow.resources.iter().all(|resource| {
-            self.current[resource.index()].is_none()
-                && self.queues[resource.index()].first() == Some(&key)
+            self.current[resource.index()].is_none() && self.queues[resource.index()].first() == Some(&key)
         });
         if !free {
             return None;

@@ -207,11 +207,6 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Whether the pool holds the fragment now.
-    pub fn is_present(&self, fragment: FragmentId, pool: PoolId) -> bool {
-        self.copy(fragment, pool).is_some_and(|copy| copy.state != CopyState::Requested)
-    }
-
     /// Adds to the use of a pool.
     pub fn reserve(&mut self, pool: PoolId, bits: u64) {
         let state = &mut self.pools[pool.index()];

@@ -236,10 +236,7 @@ impl Workload {
 
     /// Elements of all constant tensors.
     pub fn parameters(&self) -> u64 {
-        (self.tensors.iter())
-            .filter(|tensor| tensor.origin == Origin::Constant)
-            .map(Tensor::elements)
-            .sum()
+        (self.tensors.iter()).filter(|tensor| tensor.origin == Origin::Constant).map(Tensor::elements).sum()
     }
 }
 

@@ -33,11 +33,7 @@ const LAYER: Keys = Keys {
         "pr_loop_sizes",
         "padding",
     ],
-    unmodelled: &[
-        "memory_operand_links",
-        "core_allocation",
-        "operand_source_dimension_mapping",
-    ],
+    unmodelled: &["memory_operand_links", "core_allocation", "operand_source_dimension_mapping"],
     ..Keys::NONE
 };
 
@@ -74,10 +70,7 @@ pub fn load(path: &Path) -> Result<Workload, Diagnostics> {
 /// Reads a workload from text; the workload is called after the stem of the file's name.
 pub fn parse(name: &str, text: &str) -> Result<Workload, Diagnostics> {
     let (mut reading, root) = Reading::open(name, text)?;
-    let stem = Path::new(name)
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy();
+    let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
     let workload = workload(&mut reading, &root, &stem);
     reading.finish(workload)
 }
@@ -97,9 +90,7 @@ fn workload(reading: &mut Reading, root: &Node, name: &str) -> Option<Workload> 
     let mut workload = tensors::build(reading, name, &layers, &positions, &order?);
     if !reading.unmodelled.is_empty() {
         let keys: Vec<&str> = reading.unmodelled.iter().map(String::as_str).collect();
-        workload
-            .notes
-            .push(format!("not modelled and ignored: {}", keys.join(", ")));
+        workload.notes.push(format!("not modelled and ignored: {}", keys.join(", ")));
     }
     Some(workload)
 }
@@ -107,12 +98,8 @@ fn workload(reading: &mut Reading, root: &Node, name: &str) -> Option<Workload> 
 fn layer<'a>(reading: &mut Reading, node: &'a Node) -> Option<FileLayer<'a>> {
     let fields = node.fields(reading, &LAYER, node)?;
     let before = reading.errors.len();
-    let id = fields
-        .required(reading, "id")
-        .and_then(|node| node.integer(reading, "a layer's id"));
-    let name = fields
-        .get("name")
-        .map(|node| node.text(reading, "a layer's name"));
+    let id = fields.required(reading, "id").and_then(|node| node.integer(reading, "a layer's id"));
+    let name = fields.get("name").map(|node| node.text(reading, "a layer's name"));
     let operator = fields.required(reading, "operator_type");
     let operator = operator.and_then(|node| node.text(reading, "`operator_type`"));
     let dims = loop_dims(reading, &fields);
@@ -152,24 +139,14 @@ fn loop_dims(reading: &mut Reading, fields: &Fields<'_>) -> Option<Vec<LoopDim>>
     for item in names?.list(reading, "`loop_dims`")? {
         let dim = Dim(item.text(reading, "a loop dimension")?.to_uppercase());
         if dims.contains(&dim) {
-            reading.error(
-                item,
-                Diagnostic::new(format!("loop dimension {dim} is listed twice")),
-            );
+            reading.error(item, Diagnostic::new(format!("loop dimension {dim} is listed twice")));
         }
         dims.push(dim);
     }
     let items = sizes_node.list(reading, "`loop_sizes`")?;
     if items.len() != dims.len() {
-        let error = Diagnostic::new(format!(
-            "{} loop dimension(s) but {} size(s)",
-            dims.len(),
-            items.len()
-        ));
-        reading.error(
-            sizes_node,
-            error.label("one size per loop dimension is needed"),
-        );
+        let error = Diagnostic::new(format!("{} loop dimension(s) but {} size(s)", dims.len(), items.len()));
+        reading.error(sizes_node, error.label("one size per loop dimension is needed"));
         return None;
     }
     (dims.into_iter().zip(items))
@@ -181,11 +158,7 @@ fn loop_dims(reading: &mut Reading, fields: &Fields<'_>) -> Option<Vec<LoopDim>>
 }
 
 /// Bits of the operands in the order of the equation; of the output (final, partial).
-fn precisions(
-    reading: &mut Reading,
-    fields: &Fields<'_>,
-    equation: &Equation,
-) -> Option<Vec<(u64, u64)>> {
+fn precisions(reading: &mut Reading, fields: &Fields<'_>, equation: &Equation) -> Option<Vec<(u64, u64)>> {
     let node = fields.required(reading, "operand_precision")?;
     let mut given = BTreeMap::new();
     for (key, value) in node.entries(reading, "`operand_precision`")? {
@@ -206,11 +179,7 @@ fn precisions(
         };
         let own = (*own)?;
         let last = given.get(&format!("{}_final", operand.name)).copied();
-        bits.push(if position == 0 {
-            (last.unwrap_or(Some(own))?, own)
-        } else {
-            (own, own)
-        });
+        bits.push(if position == 0 { (last.unwrap_or(Some(own))?, own) } else { (own, own) });
     }
     Some(bits)
 }
@@ -240,11 +209,7 @@ fn sources<'a>(
     Some(sources)
 }
 
-fn constants(
-    reading: &mut Reading,
-    fields: &Fields<'_>,
-    equation: &Equation,
-) -> Option<Vec<String>> {
+fn constants(reading: &mut Reading, fields: &Fields<'_>, equation: &Equation) -> Option<Vec<String>> {
     let node = fields.get("constant_operands")?;
     let mut names = Vec::new();
     for item in node.list(reading, "`constant_operands`")? {
@@ -265,9 +230,7 @@ fn derived_sizes<'a>(
 ) -> (Extents<'a>, BTreeMap<Dim, (u64, u64)>) {
     let (mut extents, mut padding) = (BTreeMap::new(), BTreeMap::new());
     let mut dims = Vec::new();
-    let names = fields
-        .get("pr_loop_dims")
-        .and_then(|node| node.list(reading, "`pr_loop_dims`"));
+    let names = fields.get("pr_loop_dims").and_then(|node| node.list(reading, "`pr_loop_dims`"));
     for item in names.unwrap_or_default() {
         let Some(name) = item.text(reading, "a derived dimension") else {
             continue;
@@ -312,10 +275,7 @@ fn pair(reading: &mut Reading, node: &Node) -> Option<(u64, u64)> {
         reading.error(node, error.label("expected `[front, back]`"));
         return None;
     };
-    Some((
-        front.whole(reading, "padding")?,
-        back.whole(reading, "padding")?,
-    ))
+    Some((front.whole(reading, "padding")?, back.whole(reading, "padding")?))
 }
 
 /// Positions of the layers by id.
@@ -347,20 +307,11 @@ fn canonical_order(
     positions: &BTreeMap<i128, usize>,
 ) -> Option<Vec<usize>> {
     let inputs = |layer: &FileLayer<'_>| -> Vec<usize> {
-        let sources = layer
-            .sources
-            .iter()
-            .flatten()
-            .filter(|(id, _)| *id != layer.id);
-        sources
-            .filter_map(|(id, _)| positions.get(id).copied())
-            .collect()
+        let sources = layer.sources.iter().flatten().filter(|(id, _)| *id != layer.id);
+        sources.filter_map(|(id, _)| positions.get(id).copied()).collect()
     };
     let mut read = vec![false; layers.len()];
-    layers
-        .iter()
-        .flat_map(inputs)
-        .for_each(|position| read[position] = true);
+    layers.iter().flat_map(inputs).for_each(|position| read[position] = true);
     let mut order = Vec::new();
     let mut placed = vec![false; layers.len()];
     for output in (0..layers.len()).filter(|position| !read[*position]) {
@@ -424,11 +375,7 @@ impl FileLayer<'_> {
 impl Equation {
     /// Reports a name that is no operand.
     fn check_operand(&self, reading: &mut Reading, node: &Node, name: &str) {
-        let names: Vec<&str> = self
-            .operands
-            .iter()
-            .map(|operand| operand.name.as_str())
-            .collect();
+        let names: Vec<&str> = self.operands.iter().map(|operand| operand.name.as_str()).collect();
         if names.contains(&name) {
             return;
         }

@@ -1,8 +1,6 @@
 //! The text of the readers' errors: one broken file each.
 
-use crate::readers::{
-    ACCELERATOR, CORE, MAPPING, WORKLOAD, accelerator, edited, shipped_core, workload,
-};
+use crate::readers::{ACCELERATOR, CORE, MAPPING, WORKLOAD, accelerator, edited, shipped_core, workload};
 use expect_test::{Expect, expect};
 use millstream::accelerator::yaml::{self as hardware, File};
 use millstream::mapping;
@@ -13,9 +11,7 @@ fn refused(base: &str, from: &str, to: &str, expected: Expect) {
     let error = match base {
         MAPPING => {
             let accelerator = accelerator(ACCELERATOR).unwrap();
-            mapping::yaml::parse("m.yaml", &text, Some(&accelerator))
-                .unwrap_err()
-                .to_string()
+            mapping::yaml::parse("m.yaml", &text, Some(&accelerator)).unwrap_err().to_string()
         }
         WORKLOAD => workload(&text).unwrap_err(),
         _ => accelerator(&text).unwrap_err(),
@@ -335,11 +331,7 @@ fn connections() {
               = help: keep `energy_per_bit` (pJ per bit) or `unit_energy_cost` (pJ per active cycle)
         "#]],
     );
-    let cut = edited(
-        ACCELERATOR,
-        "{type: link, cores: [0, 1], bandwidth: 64}",
-        "",
-    );
+    let cut = edited(ACCELERATOR, "{type: link, cores: [0, 1], bandwidth: 64}", "");
     let cut = edited(&cut, "  - \n", "");
     let error = accelerator(&edited(&cut, "[0, 1, 2], ", "[0, 2], ")).unwrap_err();
     expect![[r#"
@@ -386,15 +378,8 @@ fn core_files_of_an_accelerator() {
          = help: did you mean `tpu_like_quad_core`?"#]]
     .assert_eq(&error);
     let broken = |name: &str| {
-        let file = File {
-            name: name.to_owned(),
-            text: edited(CORE, "    w_cost: 2\n", ""),
-        };
-        if name == "testing_core.yaml" {
-            Ok(file)
-        } else {
-            shipped_core(name)
-        }
+        let file = File { name: name.to_owned(), text: edited(CORE, "    w_cost: 2\n", "") };
+        if name == "testing_core.yaml" { Ok(file) } else { shipped_core(name) }
     };
     let error = hardware::parse("a.yaml", ACCELERATOR, &broken).unwrap_err();
     expect![[r#"
@@ -582,11 +567,7 @@ fn all_errors_are_reported_at_once() {
     let text = edited(&text, "unit_area", "unit_aera");
     let text = edited(&text, "type: read", "type: raed");
     let errors = hardware::parse("a.yaml", &text, &shipped_core).unwrap_err();
-    let messages: Vec<_> = errors
-        .errors()
-        .iter()
-        .map(|error| error.message.as_str())
-        .collect();
+    let messages: Vec<_> = errors.errors().iter().map(|error| error.message.as_str()).collect();
     expect![[r#"
         unknown key `unit_aera` in an operational array
         the size of a memory must be a whole number from 0

@@ -25,10 +25,7 @@ fn accelerator(text: &str) -> Accelerator {
     let resolver = |name: &str| {
         let text = millstream::library::core(name.trim_end_matches(".yaml"));
         let text = text.ok_or_else(|| Diagnostic::new(format!("no core {name}")))?;
-        Ok(File {
-            name: name.to_owned(),
-            text: text.to_owned(),
-        })
+        Ok(File { name: name.to_owned(), text: text.to_owned() })
     };
     yaml::parse("a.yaml", text, &resolver).unwrap_or_else(|errors| panic!("{errors}"))
 }
@@ -44,28 +41,19 @@ fn small(connections: &str) -> Accelerator {
 /// Names of the resources of a route.
 fn route(accelerator: &Accelerator, from: u32, to: u32) -> String {
     let routes = Routes::new(accelerator);
-    let pool = |core: u32| {
-        accelerator
-            .top_pool(CoreId(core), MemoryOperand::O)
-            .unwrap()
-    };
+    let pool = |core: u32| accelerator.top_pool(CoreId(core), MemoryOperand::O).unwrap();
     let route = routes.route(pool(from), pool(to)).expect("a path");
     let names: Vec<_> = (route.resources.iter())
         .map(|resource| accelerator.resources[resource.index()].name.as_str())
         .collect();
     let (latency, bandwidth, hops) = (route.latency, route.bandwidth.0, route.hops);
-    format!(
-        "{}; latency {latency}, {bandwidth} bits/cycle, {hops} hops",
-        names.join(", ")
-    )
+    format!("{}; latency {latency}, {bandwidth} bits/cycle, {hops} hops", names.join(", "))
 }
 
 #[test]
 fn all_shipped_hardware_loads_and_all_cores_reach_dram() {
     for name in millstream::library::accelerators() {
-        let accelerator = shipped(name)
-            .with_dram()
-            .unwrap_or_else(|errors| panic!("{errors}"));
+        let accelerator = shipped(name).with_dram().unwrap_or_else(|errors| panic!("{errors}"));
         let routes = Routes::new(&accelerator);
         for core in accelerator.compute_cores() {
             let dram = routes.nearest_dram(core).expect("a DRAM");
@@ -106,7 +94,8 @@ fn the_testing_two_core_accelerator() {
           sram_128K_A  128 KiB    I1 O      128       128                0-1
           sram_128K_W  128 KiB    I2        128       128                0-1
           dram         unlimited  I1 I2 O   64        64       one port  2
-    "#]].assert_eq(&shipped("testing_two_core").to_string());
+    "#]]
+    .assert_eq(&shipped("testing_two_core").to_string());
 }
 
 #[test]
@@ -183,10 +172,8 @@ fn operators_find_their_cores() {
     let quad = shipped("tpu_like_quad_core");
     let claiming = |operator: &str| -> Vec<u32> {
         let own = |core: &CoreId| quad.kind(*core).operator_types.is_some();
-        let cores: Vec<CoreId> = quad
-            .compute_cores()
-            .filter(|core| quad.kind(*core).claims(operator))
-            .collect();
+        let cores: Vec<CoreId> =
+            quad.compute_cores().filter(|core| quad.kind(*core).claims(operator)).collect();
         let special: Vec<CoreId> = cores.iter().copied().filter(own).collect();
         let cores = if special.is_empty() { cores } else { special };
         cores.iter().map(|core| core.0).collect()
@@ -204,20 +191,11 @@ fn the_shipped_figures_are_those_of_the_reference() {
         return;
     }
     for (name, path) in [
-        (
-            "tpu_like_quad_core",
-            "stream/inputs/main/examples/hardware/tpu_like_quad_core.yaml",
-        ),
-        (
-            "testing_four_core",
-            "stream/inputs/main/testing/hardware/quad_testing_core_offchip.yaml",
-        ),
+        ("tpu_like_quad_core", "stream/inputs/main/examples/hardware/tpu_like_quad_core.yaml"),
+        ("testing_four_core", "stream/inputs/main/testing/hardware/quad_testing_core_offchip.yaml"),
         ("tpu_like", "zigzag/inputs/hardware/tpu_like.yaml"),
         ("eyeriss_like", "zigzag/inputs/hardware/eyeriss_like.yaml"),
-        (
-            "meta_prototype",
-            "zigzag/inputs/hardware/meta_prototype.yaml",
-        ),
+        ("meta_prototype", "zigzag/inputs/hardware/meta_prototype.yaml"),
     ] {
         let (ours, theirs) = (shipped(name), yaml::load(&folder.join(path)).unwrap());
         assert_eq!(ours.links, theirs.links, "{name}");
@@ -229,17 +207,9 @@ fn the_shipped_figures_are_those_of_the_reference() {
 
 /// A core without its name, what it runs, and the order inside its ports.
 fn figures(kind: &CoreKind) -> CoreKind {
-    let mut kind = CoreKind {
-        name: String::new(),
-        operator_types: None,
-        dataflows: vec![],
-        ..kind.clone()
-    };
+    let mut kind = CoreKind { name: String::new(), operator_types: None, dataflows: vec![], ..kind.clone() };
     for memory in &mut kind.memories {
-        memory
-            .ports
-            .iter_mut()
-            .for_each(|port: &mut Port| port.allocation.sort());
+        memory.ports.iter_mut().for_each(|port: &mut Port| port.allocation.sort());
     }
     kind
 }
@@ -247,9 +217,7 @@ fn figures(kind: &CoreKind) -> CoreKind {
 #[test]
 fn latency_then_hops_then_width_decide() {
     let bus = "  - {type: bus, cores: [0, 1, 2, 3], bandwidth: 8}\n";
-    let wide = small(&format!(
-        "{bus}  - {{type: link, cores: [0, 1], bandwidth: 256}}\n"
-    ));
+    let wide = small(&format!("{bus}  - {{type: link, cores: [0, 1], bandwidth: 256}}\n"));
     expect!["core0.sram_128KB_2rw rw_port_2, link core0->core1, core1.sram_128KB_2rw rw_port_1; latency 0, 256 bits/cycle, 1 hops"]
         .assert_eq(&route(&wide, 0, 1));
     expect!["core2.sram_128KB_2rw rw_port_2, bus 0, core1.sram_128KB_2rw rw_port_1; latency 0, 8 bits/cycle, 1 hops"].assert_eq(&route(&wide, 2, 1));
@@ -285,16 +253,10 @@ fn a_dram_core_is_no_router() {
 fn pools_of_one_core_are_joined_by_their_ports() {
     let two = shipped("testing_two_core");
     let routes = Routes::new(&two);
-    let [activations, weights] = [MemoryOperand::O, MemoryOperand::I2]
-        .map(|operand| two.top_pool(CoreId(0), operand).unwrap());
+    let [activations, weights] =
+        [MemoryOperand::O, MemoryOperand::I2].map(|operand| two.top_pool(CoreId(0), operand).unwrap());
     let route = routes.route(activations, weights).unwrap();
-    assert_eq!(
-        route.resources,
-        [
-            two.pool(activations).read_port,
-            two.pool(weights).write_port
-        ]
-    );
+    assert_eq!(route.resources, [two.pool(activations).read_port, two.pool(weights).write_port]);
     assert_eq!((route.hops, route.bandwidth), (0, BitsPerCycle(128)));
 }
 
@@ -319,7 +281,10 @@ fn without_connections_every_core_gets_a_link_to_dram() {
     let bare = accelerator("name: bare\ncores: {0: simd.yaml, 1: simd.yaml, 2: dram.yaml}\n");
     assert_eq!(bare.links.len(), 2);
     expect!["no connection reaches DRAM core 2: every core gets a link of 64 bits/cycle to it, and all share its ports"].assert_eq(&bare.notes.join("\n"));
-    expect!["dram rw_port_1, link core2->core1, core1.sram_128KB_2rw rw_port_1; latency 0, 64 bits/cycle, 1 hops"].assert_eq(&route(&bare, 2, 1));
+    expect![
+        "dram rw_port_1, link core2->core1, core1.sram_128KB_2rw rw_port_1; latency 0, 64 bits/cycle, 1 hops"
+    ]
+    .assert_eq(&route(&bare, 2, 1));
 }
 
 #[test]

@@ -70,13 +70,8 @@ pub(crate) fn edited(text: &str, from: &str, to: &str) -> String {
 pub(crate) fn shipped_core(name: &str) -> Result<File, Diagnostic> {
     let stem = name.trim_end_matches(".yaml");
     match millstream::library::core(stem) {
-        Some(text) => Ok(File {
-            name: name.to_owned(),
-            text: text.to_owned(),
-        }),
-        None => Err(Diagnostic::new(format!(
-            "core file `{name}` does not exist"
-        ))),
+        Some(text) => Ok(File { name: name.to_owned(), text: text.to_owned() }),
+        None => Err(Diagnostic::new(format!("core file `{name}` does not exist"))),
     }
 }
 
@@ -118,10 +113,7 @@ fused_groups:
     let read = mapping::yaml::parse("m.yaml", text, None).unwrap();
     let written = mapping::write(&read);
     let again = mapping::yaml::parse("again.yaml", &written, None);
-    assert_eq!(
-        again.unwrap_or_else(|errors| panic!("{errors}\n{written}")),
-        read
-    );
+    assert_eq!(again.unwrap_or_else(|errors| panic!("{errors}\n{written}")), read);
     expect![[r#"
         layers:
         - name: /layer1/Conv
@@ -169,25 +161,14 @@ fused_groups:
 #[test]
 fn a_workload_meets_its_producers() {
     let read = workload(WORKLOAD).unwrap();
-    let [conv, add] = read.layers.as_slice() else {
-        panic!("two layers")
-    };
-    assert_eq!(
-        (conv.name.as_str(), add.name.as_str()),
-        ("layer_0", "layer_1")
-    );
+    let [conv, add] = read.layers.as_slice() else { panic!("two layers") };
+    assert_eq!((conv.name.as_str(), add.name.as_str()), ("layer_0", "layer_1"));
     assert_eq!(add.operands[1].tensor, conv.operands[0].tensor);
     assert_eq!(add.operands[2].tensor, conv.operands[0].tensor);
     // 16 rows of 3 without padding need 18.
-    assert_eq!(
-        read.tensor(conv.operands[2].tensor.unwrap()).shape,
-        [1, 3, 18]
-    );
+    assert_eq!(read.tensor(conv.operands[2].tensor.unwrap()).shape, [1, 3, 18]);
     assert_eq!(read.outputs, [add.operands[0].tensor.unwrap()]);
-    assert_eq!(
-        (conv.operands[0].bits, conv.operands[0].partial_bits),
-        (8, 16)
-    );
+    assert_eq!((conv.operands[0].bits, conv.operands[0].partial_bits), (8, 16));
     assert!(conv.operands[1].constant && !conv.operands[2].constant);
     assert_eq!(read.operations(), 8 * 3 * 16 * 3 + 8 * 16);
 }
@@ -209,30 +190,20 @@ fn padding_follows_from_shapes_and_groups_are_channels() {
 equation: O[b][g][k][oy]=A[g][k][c][fy]*I[b][g][c][iy]
   dimension_relations: [iy=2*oy+1*fy]",
     );
-    let text = edited(
-        &text,
-        "loop_dims: [B, G, OY]",
-        "loop_dims: [B, G, K, C, OY, FY]",
-    );
+    let text = edited(&text, "loop_dims: [B, G, OY]", "loop_dims: [B, G, K, C, OY, FY]");
     let text = edited(&text, "[1, 8, 16]", "[1, 2, 5, 4, 8, 3]");
     let read = workload(&edited(&text, "{A: 0, I: 0}", "{A: 1, I: 0}")).unwrap();
     let input = &read.layers[1].operands[2];
     // Channel 4*g + c; row 2*oy + fy - 1: 17 rows needed, 16 there, the missing one is in front.
     assert_eq!(
-        input.axes[1]
-            .terms
-            .iter()
-            .map(|t| (t.dim, t.coefficient))
-            .collect::<Vec<_>>(),
+        input.axes[1].terms.iter().map(|t| (t.dim, t.coefficient)).collect::<Vec<_>>(),
         [(1, 4), (3, 1)]
     );
     assert_eq!(input.axes[2].offset, -1);
     let output = read.layers[1].operands[0].tensor.unwrap();
     assert_eq!(read.tensor(output).shape, [1, 10, 8]);
-    expect![
-        "padding of layer layer_1 is derived from the shape of its input, the front half rounded up"
-    ]
-    .assert_eq(&read.notes.join("\n"));
+    expect!["padding of layer layer_1 is derived from the shape of its input, the front half rounded up"]
+        .assert_eq(&read.notes.join("\n"));
 }
 
 #[test]
@@ -244,38 +215,26 @@ fn positional_ports_of_2024_are_read() {
       - {fh: w_port_1, tl: r_port_1}\n      - {fh: w_port_1, tl: r_port_1, fl: w_port_1, th: r_port_1}\n";
     let read = accelerator(&format!("{}{old}{}", &CORE[..from], &CORE[until..])).unwrap();
     let ports = &read.kinds[0].memories[0].ports;
-    let widths = ports
-        .iter()
-        .map(|port| (port.bandwidth_min.0, port.bandwidth_max.0));
+    let widths = ports.iter().map(|port| (port.bandwidth_min.0, port.bandwidth_max.0));
     assert_eq!(widths.collect::<Vec<_>>(), [(8, 64), (32, 32)]);
     let today = accelerator(CORE).unwrap();
     let sorted = |accelerator: &Accelerator, port: usize| {
-        let mut allocation = accelerator.kinds[0].memories[0].ports[port]
-            .allocation
-            .clone();
+        let mut allocation = accelerator.kinds[0].memories[0].ports[port].allocation.clone();
         allocation.sort();
         allocation
     };
-    assert_eq!(
-        [0, 1].map(|port| sorted(&read, port)),
-        [0, 1].map(|port| sorted(&today, port))
-    );
+    assert_eq!([0, 1].map(|port| sorted(&read, port)), [0, 1].map(|port| sorted(&today, port)));
 }
 
 fn reference(part: &str) -> Option<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../shared/reference")
-        .join(part);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference").join(part);
     let Ok(entries) = std::fs::read_dir(&folder) else {
         eprintln!("skipped: {} is not there", folder.display());
         return None;
     };
     let mut files: Vec<_> = entries
         .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "yaml")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
         .collect();
     files.sort();
     Some(files)
@@ -296,10 +255,7 @@ fn all_load<T: std::fmt::Display>(
             (Ok(_), Some(_)) => panic!("{folder}/{name} is listed as refused, but loads"),
             (Err(errors), None) => panic!("{folder}/{name} does not load:\n{errors}"),
             (Err(errors), Some((_, part))) => {
-                assert!(
-                    errors.to_string().contains(part),
-                    "{folder}/{name}:\n{errors}"
-                );
+                assert!(errors.to_string().contains(part), "{folder}/{name}:\n{errors}");
             }
         }
     }
@@ -307,20 +263,10 @@ fn all_load<T: std::fmt::Display>(
 
 #[test]
 fn hardware_of_the_reference_loads() {
-    let missing = [(
-        "simple_example_hw",
-        "core file `meta_prototype.yaml` does not exist",
-    )];
-    let old_array = [(
-        "meta_prototype_dual_core_simd_offchip",
-        "unknown key `multipliers`",
-    )];
+    let missing = [("simple_example_hw", "core file `meta_prototype.yaml` does not exist")];
+    let old_array = [("meta_prototype_dual_core_simd_offchip", "unknown key `multipliers`")];
     let imc = "in-memory computing arrays are not modelled";
-    let zigzag = [
-        ("aimc", imc),
-        ("dimc", imc),
-        ("generic_array_cacti", "2 ports for `O, tl`"),
-    ];
+    let zigzag = [("aimc", imc), ("dimc", imc), ("generic_array_cacti", "2 ports for `O, tl`")];
     for (folder, refused) in [
         ("stream/inputs/main/examples/hardware", &[] as &[_]),
         ("stream/inputs/main/testing/hardware", &missing),
@@ -345,17 +291,11 @@ fn lone_cores_of_the_reference_give_their_top_memory_as_dram() {
         let split = accelerator.with_dram();
         if path.ends_with("gemm_l1.yaml") {
             let error = split.unwrap_err().to_string();
-            assert!(
-                error.contains("core gemm_l1 has no memory for I1 but `l1`"),
-                "{error}"
-            );
+            assert!(error.contains("core gemm_l1 has no memory for I1 but `l1`"), "{error}");
             continue;
         }
         let split = split.unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
-        assert_eq!(
-            (split.dram.len(), split.kinds[0].memories.len()),
-            (1, levels - 1)
-        );
+        assert_eq!((split.dram.len(), split.kinds[0].memories.len()), (1, levels - 1));
     }
 }
 
@@ -365,11 +305,7 @@ fn mappings_of_the_reference_load_and_survive_writing() {
         let read = mapping::yaml::load(path, None)?;
         let written = mapping::write(&read);
         let again: Mapping = mapping::yaml::parse("again.yaml", &written, None)?;
-        assert_eq!(
-            (&again.entries, &again.stacks),
-            (&read.entries, &read.stacks),
-            "{written}"
-        );
+        assert_eq!((&again.entries, &again.stacks), (&read.entries, &read.stacks), "{written}");
         Ok(read)
     };
     for folder in [
@@ -391,19 +327,12 @@ fn mappings_of_the_reference_load_and_survive_writing() {
 fn workloads_of_the_reference_load() {
     let load = |path: &Path| {
         let read = millstream::workload::yaml::load(path)?;
-        Ok(format!(
-            "{} layers, {} operations",
-            read.layers.len(),
-            read.operations()
-        ))
+        Ok(format!("{} layers, {} operations", read.layers.len(), read.operations()))
     };
     all_load("zigzag/inputs/workload", load, &[]);
     let refused = [
         ("simple_example_workload", "the equation has no operand Y"),
-        (
-            "testing_workload_for_1_core",
-            "needs 1x8x5x3758, but layer 1 makes 1x16x5x3760",
-        ),
+        ("testing_workload_for_1_core", "needs 1x8x5x3758, but layer 1 makes 1x16x5x3760"),
     ];
     all_load("stream/inputs/main/testing/workload", load, &refused);
 }

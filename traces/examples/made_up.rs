@@ -10,10 +10,7 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
@@ -28,14 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let parts = arguments.next().map_or(Ok(20), |text| text.parse())?;
     let timeline = timeline(slices, machines, parts);
     let options = gantt::GanttOptions::default();
-    fs::write(
-        format!("{prefix}.svg"),
-        gantt::draw_svg(&timeline, &options)?,
-    )?;
-    fs::write(
-        format!("{prefix}.png"),
-        gantt::draw_png(&timeline, &options)?,
-    )?;
+    fs::write(format!("{prefix}.svg"), gantt::draw_svg(&timeline, &options)?)?;
+    fs::write(format!("{prefix}.png"), gantt::draw_png(&timeline, &options)?)?;
     let json = fs::File::create(format!("{prefix}.json"))?;
     perfetto::write(&timeline, std::io::BufWriter::new(json))?;
     let table = fs::File::create(format!("{prefix}.csv"))?;
@@ -51,10 +42,7 @@ fn timeline(slices: usize, machines: usize, parts: usize) -> Timeline {
         tracks.push(track(format!("machine {i}"), "machines"));
     }
     for i in 0..wires {
-        tracks.push(track(
-            format!("wire {} → {}", i / 2, (i / 2 + 1 + i % 2) % machines),
-            "wires",
-        ));
+        tracks.push(track(format!("wire {} → {}", i / 2, (i / 2 + 1 + i % 2) % machines), "wires"));
     }
     tracks.push(track("store port".into(), "store"));
     let mut flows = Vec::new();
@@ -68,12 +56,7 @@ fn timeline(slices: usize, machines: usize, parts: usize) -> Timeline {
         let window = (part / 4 * 2) % machines;
         let machine = (window + numbers.below(3) as usize) % machines;
         let length = 200 + numbers.below(900) + 400 * (part as u64 % 3);
-        let start = free[machine]
-            + if numbers.below(3) == 0 {
-                numbers.below(700)
-            } else {
-                0
-            };
+        let start = free[machine] + if numbers.below(3) == 0 { numbers.below(700) } else { 0 };
         let end = start + length;
         free[machine] = end;
         let mut slice = Slice::new(start, end, format!("part{part}.{step}"), Some(part as u32));
@@ -85,12 +68,7 @@ fn timeline(slices: usize, machines: usize, parts: usize) -> Timeline {
         let sent = end.max(wire_free[wire]);
         let arrived = sent + 60 + numbers.below(300);
         wire_free[wire] = arrived;
-        tracks[machines + wire].slices.push(Slice::new(
-            sent,
-            arrived,
-            format!("t{step}"),
-            Some(part as u32),
-        ));
+        tracks[machines + wire].slices.push(Slice::new(sent, arrived, format!("t{step}"), Some(part as u32)));
         flows.push(Flow {
             from_track: machine as u32,
             from_time: end,
@@ -102,30 +80,19 @@ fn timeline(slices: usize, machines: usize, parts: usize) -> Timeline {
             let sent = sent.max(store_free.saturating_sub(200 * (step as u64 % 3)));
             let loaded = sent + 300 + numbers.below(500);
             store_free = loaded;
-            let slice = Slice::new(
-                sent,
-                loaded,
-                format!("load {step}"),
-                (step % 10 != 0).then_some(part as u32),
-            );
+            let slice =
+                Slice::new(sent, loaded, format!("load {step}"), (step % 10 != 0).then_some(part as u32));
             tracks[machines + wires].slices.push(slice);
         }
     }
-    let end = tracks
-        .iter()
-        .flat_map(|t| &t.slices)
-        .map(|s| s.end)
-        .max()
-        .unwrap_or(0);
+    let end = tracks.iter().flat_map(|t| &t.slices).map(|s| s.end).max().unwrap_or(0);
     Timeline {
         title: format!("A made-up network on six machines: {slices} slices"),
         subtitle: format!("latency {end} cycles · made-up figures × 1.0 ≥ nothing"),
         time_unit: "cycles".into(),
         end,
         categories: (0..parts)
-            .map(|i| Category {
-                name: format!("/stage{}/part{i}/Operator", i / 4),
-            })
+            .map(|i| Category { name: format!("/stage{}/part{i}/Operator", i / 4) })
             .collect(),
         tracks,
         counters,
@@ -134,11 +101,7 @@ fn timeline(slices: usize, machines: usize, parts: usize) -> Timeline {
 }
 
 fn track(name: String, group: &str) -> Track {
-    Track {
-        name,
-        group: group.into(),
-        slices: Vec::new(),
-    }
+    Track { name, group: group.into(), slices: Vec::new() }
 }
 
 fn counter(machine: usize) -> Counter {

@@ -82,9 +82,8 @@ pub struct Strip {
 
 /// Bars and runs of the slices with the given indices, which do not overlap and ascend.
 pub fn strip(slices: &[Slice], indices: &[usize], raster: Raster) -> Strip {
-    let (wide, narrow): (Vec<usize>, Vec<usize>) = indices
-        .iter()
-        .partition(|&&index| raster.covers(&slices[index], 1));
+    let (wide, narrow): (Vec<usize>, Vec<usize>) =
+        indices.iter().partition(|&&index| raster.covers(&slices[index], 1));
     let mut columns = Columns::new(raster);
     for &index in &narrow {
         columns.add(&slices[index], Touch::Any);
@@ -107,10 +106,7 @@ pub fn strip(slices: &[Slice], indices: &[usize], raster: Raster) -> Strip {
             _ => bars.push(bar),
         }
     }
-    Strip {
-        runs: columns.runs(1),
-        bars,
-    }
+    Strip { runs: columns.runs(1), bars }
 }
 
 impl Bar {
@@ -123,13 +119,8 @@ impl Bar {
 /// Runs of slices of which up to `concurrency` overlap: full height means that many at once.
 pub fn profile(slices: &[Slice], concurrency: u32, raster: Raster) -> Strip {
     let mut columns = Columns::new(raster);
-    slices
-        .iter()
-        .for_each(|slice| columns.add(slice, Touch::Any));
-    Strip {
-        runs: columns.runs(concurrency),
-        bars: Vec::new(),
-    }
+    slices.iter().for_each(|slice| columns.add(slice, Touch::Any));
+    Strip { runs: columns.runs(concurrency), bars: Vec::new() }
 }
 
 /// Which columns a slice adds its time to.
@@ -149,10 +140,7 @@ struct Columns {
 
 impl Columns {
     fn new(raster: Raster) -> Columns {
-        Columns {
-            raster,
-            times: BTreeMap::new(),
-        }
+        Columns { raster, times: BTreeMap::new() }
     }
 
     fn add(&mut self, slice: &Slice, touch: Touch) {
@@ -197,12 +185,7 @@ impl Columns {
                 Some(run) if (run.right, run.category, run.level) == (left, category, level) => {
                     run.right = right;
                 }
-                _ => runs.push(Run {
-                    left,
-                    right,
-                    category,
-                    level,
-                }),
+                _ => runs.push(Run { left, right, category, level }),
             }
         }
         runs
@@ -232,23 +215,14 @@ mod tests {
     use super::*;
 
     /// 1000 time units on 100 pixels: ten units a pixel.
-    const RASTER: Raster = Raster {
-        end: 1000,
-        width: 100,
-        column: 1,
-    };
+    const RASTER: Raster = Raster { end: 1000, width: 100, column: 1 };
 
     fn all(slices: &[Slice], raster: Raster) -> Strip {
         strip(slices, &(0..slices.len()).collect::<Vec<_>>(), raster)
     }
 
     fn run(left: i32, right: i32, category: u32, level: u32) -> Run {
-        Run {
-            left,
-            right,
-            category: Some(category),
-            level,
-        }
+        Run { left, right, category: Some(category), level }
     }
 
     fn bars(strip: &Strip) -> Vec<(i32, i32, Option<usize>)> {
@@ -265,11 +239,7 @@ mod tests {
         ];
         let strip = all(&slices, RASTER);
         assert_eq!(bars(&strip), [(1, 4, Some(0)), (10, 11, Some(1))]);
-        let runs: Vec<(i32, i32, u32)> = strip
-            .runs
-            .iter()
-            .map(|r| (r.left, r.right, r.level))
-            .collect();
+        let runs: Vec<(i32, i32, u32)> = strip.runs.iter().map(|r| (r.left, r.right, r.level)).collect();
         assert_eq!(runs, [(20, 21, 7)]);
     }
 
@@ -285,12 +255,7 @@ mod tests {
         ];
         assert_eq!(
             bars(&all(&slices, RASTER)),
-            [
-                (0, 6, None),
-                (6, 8, Some(3)),
-                (8, 14, Some(4)),
-                (15, 17, Some(5))
-            ]
+            [(0, 6, None), (6, 8, Some(3)), (8, 14, Some(4)), (15, 17, Some(5))]
         );
     }
 
@@ -304,27 +269,19 @@ mod tests {
             Slice::new(30, 35, "", Some(1)),
             Slice::new(35, 40, "", Some(1)),
         ];
-        assert_eq!(
-            all(&slices, RASTER).runs,
-            [run(0, 1, 0, 4), run(1, 2, 1, 1), run(3, 4, 1, 8)]
-        );
+        assert_eq!(all(&slices, RASTER).runs, [run(0, 1, 0, 4), run(1, 2, 1, 1), run(3, 4, 1, 8)]);
     }
 
     #[test]
     fn equal_neighbours_are_joined() {
-        let slices: Vec<Slice> = (0..100)
-            .map(|i| Slice::new(5 * i, 5 * i + 5, "", Some(7)))
-            .collect();
+        let slices: Vec<Slice> = (0..100).map(|i| Slice::new(5 * i, 5 * i + 5, "", Some(7))).collect();
         assert_eq!(all(&slices, RASTER).runs, [run(0, 50, 7, 8)]);
     }
 
     #[test]
     fn a_bar_counts_in_the_columns_it_shares() {
         // The bar covers 4 of 10 of pixel 3, beside 6 of 10 of narrow slices: the column is full.
-        let slices = [
-            Slice::new(30, 36, "", Some(0)),
-            Slice::new(36, 90, "", Some(1)),
-        ];
+        let slices = [Slice::new(30, 36, "", Some(0)), Slice::new(36, 90, "", Some(1))];
         let strip = all(&slices, RASTER);
         assert_eq!(strip.runs, [run(3, 4, 0, 8)]);
         assert_eq!(bars(&strip), [(4, 9, Some(1))]);
@@ -332,19 +289,10 @@ mod tests {
 
     #[test]
     fn coarse_columns_and_the_cut_last_one() {
-        let raster = Raster {
-            column: 8,
-            ..RASTER
-        };
+        let raster = Raster { column: 8, ..RASTER };
         // Column 12 holds pixels 96 to 99, half a column, of which half is busy.
-        let slices = [
-            Slice::new(960, 980, "", Some(0)),
-            Slice::new(0, 40, "", Some(1)),
-        ];
-        assert_eq!(
-            all(&slices, raster).runs,
-            [run(0, 8, 1, 4), run(96, 100, 0, 4)]
-        );
+        let slices = [Slice::new(960, 980, "", Some(0)), Slice::new(0, 40, "", Some(1))];
+        assert_eq!(all(&slices, raster).runs, [run(0, 8, 1, 4), run(96, 100, 0, 4)]);
     }
 
     #[test]
@@ -355,10 +303,7 @@ mod tests {
             Slice::new(0, 50, "", Some(0)),
             Slice::new(0, 50, "", Some(0)),
         ];
-        assert_eq!(
-            profile(&slices, 4, RASTER).runs,
-            [run(0, 5, 0, 8), run(5, 10, 0, 2)]
-        );
+        assert_eq!(profile(&slices, 4, RASTER).runs, [run(0, 5, 0, 8), run(5, 10, 0, 2)]);
     }
 
     #[test]
@@ -385,17 +330,11 @@ mod tests {
         // Slices and gaps of lengths without a pattern, on average 0.2, 1, 2 and 20 pixels long.
         let mut state = 1_u64;
         let mut below = |bound: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % bound
         };
         for (longest, column) in [(400, 1), (2_000, 1), (4_000, 1), (40_000, 1), (2_000, 3)] {
-            let raster = Raster {
-                end: 1_000_000,
-                width: 1_000,
-                column,
-            };
+            let raster = Raster { end: 1_000_000, width: 1_000, column };
             let mut slices = Vec::new();
             let mut start = below(longest);
             while start + longest < raster.end {

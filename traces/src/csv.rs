@@ -24,21 +24,12 @@ pub enum CsvError {
 /// If the timeline contradicts itself or `out` fails.
 pub fn slices(timeline: &Timeline, mut out: impl Write) -> Result<(), CsvError> {
     timeline.check()?;
-    writeln!(
-        out,
-        "group,track,start,end,duration,category,name,arguments"
-    )?;
+    writeln!(out, "group,track,start,end,duration,category,name,arguments")?;
     for track in &timeline.tracks {
         let (group, name) = (field(&track.group), field(&track.name));
         for slice in &track.slices {
-            let category = slice
-                .category
-                .map_or("", |c| timeline.categories[c as usize].name.as_str());
-            let arguments: Vec<String> = slice
-                .arguments
-                .iter()
-                .map(|(n, v)| format!("{n}={v}"))
-                .collect();
+            let category = slice.category.map_or("", |c| timeline.categories[c as usize].name.as_str());
+            let arguments: Vec<String> = slice.arguments.iter().map(|(n, v)| format!("{n}={v}")).collect();
             writeln!(
                 out,
                 "{group},{name},{},{},{},{},{},{}",

@@ -26,9 +26,7 @@ pub fn font(size: f64) -> FontDesc<'static> {
 /// Width of `text` in pixels at an em size of `em` pixels, rounded up.
 pub fn text_width(text: &str, em: f64) -> i32 {
     // plotters rounds widths down to integers: measure eight times as large.
-    let box_size = font(8.0 * em * BITMAP_SIZE_PER_EM)
-        .box_size(text)
-        .expect("the font is registered");
+    let box_size = font(8.0 * em * BITMAP_SIZE_PER_EM).box_size(text).expect("the font is registered");
     box_size.0.div_ceil(8) as i32
 }
 
@@ -44,11 +42,7 @@ pub fn shorten(text: &str, em: f64, width: i32) -> String {
         .map(|kept| {
             let head = kept * 2 / 5;
             let tail = letters.len() - (kept - head);
-            letters[..head]
-                .iter()
-                .chain(&['…'])
-                .chain(&letters[tail..])
-                .collect::<String>()
+            letters[..head].iter().chain(&['…']).chain(&letters[tail..]).collect::<String>()
         })
         .find(|short| text_width(short, em) <= width)
         .unwrap_or_else(|| "…".to_owned())
@@ -69,10 +63,7 @@ mod tests {
     fn long_names_lose_their_middle() {
         assert_eq!(shorten("part1", 12.0, 100), "part1");
         let short = shorten("/stage1/stage1.0/part1/Conv", 12.0, 100);
-        assert!(
-            short.starts_with("/sta") && short.ends_with("/Conv"),
-            "{short}"
-        );
+        assert!(short.starts_with("/sta") && short.ends_with("/Conv"), "{short}");
         assert!(text_width(&short, 12.0) <= 100);
         assert_eq!(shorten("part1", 12.0, 0), "…");
     }

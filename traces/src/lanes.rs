@@ -33,11 +33,7 @@ pub fn assign_lanes(slices: &[Slice]) -> Lanes {
         }
         lane[index] = chosen as u32;
     }
-    Lanes {
-        order,
-        lane,
-        count: free_from.len().max(1) as u32,
-    }
+    Lanes { order, lane, count: free_from.len().max(1) as u32 }
 }
 
 #[cfg(test)]

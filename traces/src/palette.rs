@@ -61,11 +61,7 @@ pub fn category_color(index: Option<u32>, count: usize) -> Color {
 
 /// Black or white, whichever reads better on `background`.
 pub fn text_color(background: Color) -> Color {
-    if luminance(background) > 0.3 {
-        (0, 0, 0)
-    } else {
-        (255, 255, 255)
-    }
+    if luminance(background) > 0.3 { (0, 0, 0) } else { (255, 255, 255) }
 }
 
 /// A line that is seen on `color`.
@@ -101,18 +97,12 @@ mod tests {
     }
 
     /// Simulation of deuteranopia in linear RGB (Machado, Oliveira and Fernandes, 2009).
-    const DEUTERANOPIA: [[f64; 3]; 3] = [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ];
+    const DEUTERANOPIA: [[f64; 3]; 3] =
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]];
     const NORMAL: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     /// Linear sRGB to X, Y, Z, relative to the white of D65.
-    const TO_XYZ: [[f64; 3]; 3] = [
-        [0.433953, 0.376219, 0.189828],
-        [0.212673, 0.715152, 0.072175],
-        [0.017757, 0.109471, 0.872773],
-    ];
+    const TO_XYZ: [[f64; 3]; 3] =
+        [[0.433953, 0.376219, 0.189828], [0.212673, 0.715152, 0.072175], [0.017757, 0.109471, 0.872773]];
 
     fn times(matrix: [[f64; 3]; 3], v: [f64; 3]) -> [f64; 3] {
         matrix.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2])
@@ -121,20 +111,11 @@ mod tests {
     fn lab(color: Color, vision: [[f64; 3]; 3]) -> [f64; 3] {
         let linear = [color.0, color.1, color.2].map(|channel| {
             let c = f64::from(channel) / 255.0;
-            if c <= 0.04045 {
-                c / 12.92
-            } else {
-                ((c + 0.055) / 1.055).powf(2.4)
-            }
+            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
         });
         let seen = times(vision, linear).map(|c| c.clamp(0.0, 1.0));
-        let [x, y, z] = times(TO_XYZ, seen).map(|c| {
-            if c > 0.008856 {
-                c.cbrt()
-            } else {
-                7.787 * c + 16.0 / 116.0
-            }
-        });
+        let [x, y, z] =
+            times(TO_XYZ, seen).map(|c| if c > 0.008856 { c.cbrt() } else { 7.787 * c + 16.0 / 116.0 });
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 

@@ -68,10 +68,7 @@ struct Thread {
 
 impl Thread {
     fn place(&self, lane: u32) -> Place {
-        Place {
-            process: self.process,
-            thread: self.first + lane as usize,
-        }
+        Place { process: self.process, thread: self.first + lane as usize }
     }
 }
 
@@ -97,36 +94,17 @@ fn number_threads(timeline: &Timeline) -> Threads<'_> {
     for track in &timeline.tracks {
         let lanes = assign_lanes(&track.slices);
         let next = first + lanes.count as usize;
-        tracks.push(Thread {
-            process: number(&track.group),
-            first,
-            lanes,
-        });
+        tracks.push(Thread { process: number(&track.group), first, lanes });
         first = next;
     }
     let counters = timeline.counters.iter().map(|c| number(&c.group)).collect();
-    Threads {
-        processes,
-        tracks,
-        counters,
-    }
+    Threads { processes, tracks, counters }
 }
 
-fn write_names<W: Write>(
-    events: &mut Events<W>,
-    timeline: &Timeline,
-    threads: &Threads,
-) -> io::Result<()> {
+fn write_names<W: Write>(events: &mut Events<W>, timeline: &Timeline, threads: &Threads) -> io::Result<()> {
     for (index, name) in threads.processes.iter().enumerate() {
-        let name = if name.is_empty() {
-            &timeline.title
-        } else {
-            *name
-        };
-        let process = Place {
-            process: index + 1,
-            thread: 0,
-        };
+        let name = if name.is_empty() { &timeline.title } else { *name };
+        let process = Place { process: index + 1, thread: 0 };
         events.name("process", process, name)?;
     }
     for (track, thread) in timeline.tracks.iter().zip(&threads.tracks) {
@@ -183,9 +161,7 @@ fn enclosing(slices: &[Slice], lanes: &Lanes, time: u64, side: Side) -> Option<u
         Side::Tail => slices[i].end == time,
         Side::Head => slices[i].start == time,
     };
-    candidates()
-        .find(touching)
-        .or_else(|| candidates().find(|&i| slices[i].end > time))
+    candidates().find(touching).or_else(|| candidates().find(|&i| slices[i].end > time))
 }
 
 fn category_name<'a>(timeline: &'a Timeline, slice: &Slice) -> &'a str {
@@ -254,11 +230,7 @@ impl<W: Write> Events<W> {
             let opening = if index == 0 { ",\"args\":{" } else { "," };
             write!(self.out, "{opening}{}:{}", quoted(name), quoted(value))?;
         }
-        let closing = if slice.arguments.is_empty() {
-            "}"
-        } else {
-            "}}"
-        };
+        let closing = if slice.arguments.is_empty() { "}" } else { "}}" };
         self.out.write_all(closing.as_bytes())
     }
 
@@ -275,14 +247,7 @@ impl<W: Write> Events<W> {
         Ok(())
     }
 
-    fn flow(
-        &mut self,
-        phase: &str,
-        id: usize,
-        flow: &Flow,
-        place: Place,
-        time: u64,
-    ) -> io::Result<()> {
+    fn flow(&mut self, phase: &str, id: usize, flow: &Flow, place: Place, time: u64) -> io::Result<()> {
         let binding = if phase == "f" { ",\"bp\":\"e\"" } else { "" };
         self.separate()?;
         write!(
@@ -313,11 +278,7 @@ mod tests {
     use expect_test::expect;
 
     fn track(name: &str, group: &str, slices: Vec<Slice>) -> Track {
-        Track {
-            name: name.into(),
-            group: group.into(),
-            slices,
-        }
+        Track { name: name.into(), group: group.into(), slices }
     }
 
     fn small() -> Timeline {
@@ -328,18 +289,13 @@ mod tests {
             subtitle: "for the test".into(),
             time_unit: "cycles".into(),
             end: 4000,
-            categories: vec![Category {
-                name: "first".into(),
-            }],
+            categories: vec![Category { name: "first".into() }],
             tracks: vec![
                 track("m0", "machines", vec![a]),
                 track(
                     "shared",
                     "wires",
-                    vec![
-                        Slice::new(1500, 3000, "x", None),
-                        Slice::new(2000, 4000, "y", None),
-                    ],
+                    vec![Slice::new(1500, 3000, "x", None), Slice::new(2000, 4000, "y", None)],
                 ),
                 track("m1", "machines", vec![Slice::new(3000, 3001, "b", Some(0))]),
             ],
@@ -414,11 +370,8 @@ mod tests {
 
     #[test]
     fn arrows_bind_to_the_slice_that_ends_or_starts() {
-        let slices = [
-            Slice::new(0, 10, "a", None),
-            Slice::new(10, 20, "b", None),
-            Slice::new(30, 40, "c", None),
-        ];
+        let slices =
+            [Slice::new(0, 10, "a", None), Slice::new(10, 20, "b", None), Slice::new(30, 40, "c", None)];
         let lanes = assign_lanes(&slices);
         assert_eq!(enclosing(&slices, &lanes, 10, Side::Tail), Some(0));
         assert_eq!(enclosing(&slices, &lanes, 10, Side::Head), Some(1));

@@ -20,11 +20,7 @@ pub fn encode(pixels: &[u8], width: u32, height: u32) -> Vec<u8> {
     // Bit depth 8, true colour, and the only compression, filter method and (no) interlace there are.
     header.extend([8, 2, 0, 0, 0]);
     chunk(&mut file, b"IHDR", &header);
-    chunk(
-        &mut file,
-        b"IDAT",
-        &zlib(&filter(pixels, width as usize * PIXEL)),
-    );
+    chunk(&mut file, b"IDAT", &zlib(&filter(pixels, width as usize * PIXEL)));
     chunk(&mut file, b"IEND", &[]);
     file
 }
@@ -44,11 +40,7 @@ fn filter(pixels: &[u8], stride: usize) -> Vec<u8> {
     let mut above = vec![0; stride];
     for row in pixels.chunks_exact(stride.max(1)) {
         filtered.push(2);
-        filtered.extend(
-            row.iter()
-                .zip(&above)
-                .map(|(here, up)| here.wrapping_sub(*up)),
-        );
+        filtered.extend(row.iter().zip(&above).map(|(here, up)| here.wrapping_sub(*up)));
         above.copy_from_slice(row);
     }
     filtered
@@ -56,11 +48,7 @@ fn filter(pixels: &[u8], stride: usize) -> Vec<u8> {
 
 fn zlib(content: &[u8]) -> Vec<u8> {
     // Deflate with a 32 KiB window; the second byte makes the pair a multiple of 31.
-    let mut bits = BitWriter {
-        bytes: vec![0x78, 0x01],
-        pending: 0,
-        count: 0,
-    };
+    let mut bits = BitWriter { bytes: vec![0x78, 0x01], pending: 0, count: 0 };
     // One last block with fixed codes.
     bits.write(0b011, 3);
     let mut at = 0;
@@ -144,11 +132,7 @@ fn length_code(length: u32) -> (u32, u32, u32) {
         _ => {
             let offset = length - 3;
             let bits = offset.ilog2() - 2;
-            (
-                257 + 4 * bits + (offset >> bits),
-                offset & ((1 << bits) - 1),
-                bits,
-            )
+            (257 + 4 * bits + (offset >> bits), offset & ((1 << bits) - 1), bits)
         }
     }
 }
@@ -169,17 +153,9 @@ fn adler32(content: &[u8]) -> u32 {
 
 fn crc32(content: &[u8]) -> u32 {
     let table: [u32; 256] = std::array::from_fn(|index| {
-        (0..8).fold(index as u32, |crc, _| {
-            if crc & 1 == 1 {
-                0xedb8_8320 ^ (crc >> 1)
-            } else {
-                crc >> 1
-            }
-        })
+        (0..8).fold(index as u32, |crc, _| if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 })
     });
-    !content.iter().fold(!0_u32, |crc, &byte| {
-        table[((crc ^ u32::from(byte)) & 0xff) as usize] ^ (crc >> 8)
-    })
+    !content.iter().fold(!0_u32, |crc, &byte| table[((crc ^ u32::from(byte)) & 0xff) as usize] ^ (crc >> 8))
 }
 
 #[cfg(test)]
@@ -214,13 +190,8 @@ mod tests {
     fn a_whole_file() {
         // Four pixels of one colour, twice; other readers show them as such.
         let file = encode(&[10, 20, 30].repeat(8), 4, 2);
-        let hex: String = file[41..]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        expect_test::expect![
-            "780163e21291832326060606380200126000f54fca483c0000000049454e44ae426082"
-        ]
-        .assert_eq(&hex);
+        let hex: String = file[41..].iter().map(|byte| format!("{byte:02x}")).collect();
+        expect_test::expect!["780163e21291832326060606380200126000f54fca483c0000000049454e44ae426082"]
+            .assert_eq(&hex);
     }
 }

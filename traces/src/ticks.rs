@@ -15,12 +15,7 @@ pub struct Tick {
 pub fn choose_ticks(end: u64, most: u32) -> Vec<Tick> {
     let step = step(end, most.max(1));
     let suffix = suffix(end, step);
-    (0..=end / step)
-        .map(|i| Tick {
-            time: i * step,
-            label: label(i * step, step, suffix),
-        })
-        .collect()
+    (0..=end / step).map(|i| Tick { time: i * step, label: label(i * step, step, suffix) }).collect()
 }
 
 /// Least step of the series 1, 2, 5, 10, 20 … with `end / step <= most`.
@@ -71,10 +66,7 @@ mod tests {
     use super::*;
 
     fn labels(end: u64, most: u32) -> String {
-        let labels: Vec<String> = choose_ticks(end, most)
-            .into_iter()
-            .map(|t| t.label)
-            .collect();
+        let labels: Vec<String> = choose_ticks(end, most).into_iter().map(|t| t.label).collect();
         labels.join(" ")
     }
 
@@ -84,10 +76,7 @@ mod tests {
         assert_eq!(labels(950, 10), "0 100 200 300 400 500 600 700 800 900");
         assert_eq!(labels(5_000, 5), "0 1k 2k 3k 4k 5k");
         assert_eq!(labels(2_600, 6), "0 500 1000 1500 2000 2500");
-        assert_eq!(
-            labels(1_020, 15),
-            "0 100 200 300 400 500 600 700 800 900 1000"
-        );
+        assert_eq!(labels(1_020, 15), "0 100 200 300 400 500 600 700 800 900 1000");
         assert_eq!(labels(123_456, 7), "0 20k 40k 60k 80k 100k 120k");
         assert_eq!(labels(1_234_567, 7), "0 0.2M 0.4M 0.6M 0.8M 1.0M 1.2M");
         assert_eq!(labels(48_000_000, 5), "0 10M 20M 30M 40M");

@@ -62,13 +62,7 @@ pub struct Slice {
 impl Slice {
     /// A slice without arguments.
     pub fn new(start: u64, end: u64, name: impl Into<String>, category: Option<u32>) -> Slice {
-        Slice {
-            start,
-            end,
-            name: name.into(),
-            category,
-            arguments: Vec::new(),
-        }
+        Slice { start, end, name: name.into(), category, arguments: Vec::new() }
     }
 
     /// Time that the slice takes.
@@ -95,11 +89,7 @@ pub struct Counter {
 impl Counter {
     /// Highest value; 0 without samples.
     pub fn peak(&self) -> u64 {
-        self.samples
-            .iter()
-            .map(|&(_, value)| value)
-            .max()
-            .unwrap_or(0)
+        self.samples.iter().map(|&(_, value)| value).max().unwrap_or(0)
     }
 }
 
@@ -158,9 +148,7 @@ pub enum TimelineError {
         count: usize,
     },
     /// A counter's samples go back in time, or beyond the end.
-    #[error(
-        "counter '{counter}' has a sample at {time}, which lies before {after} or after {bound}"
-    )]
+    #[error("counter '{counter}' has a sample at {time}, which lies before {after} or after {bound}")]
     SampleMisplaced {
         /// Name of the counter.
         counter: String,
@@ -194,9 +182,7 @@ impl Timeline {
                 self.check_slice(track, slice)?;
             }
         }
-        self.counters
-            .iter()
-            .try_for_each(|c| self.check_samples(c))?;
+        self.counters.iter().try_for_each(|c| self.check_samples(c))?;
         self.flows.iter().try_for_each(|flow| self.check_flow(flow))
     }
 
@@ -224,12 +210,7 @@ impl Timeline {
         match slice.category.filter(|&c| c as usize >= count) {
             Some(category) => {
                 let (track, name) = names();
-                Err(TimelineError::CategoryUnknown {
-                    track,
-                    slice: name,
-                    category,
-                    count,
-                })
+                Err(TimelineError::CategoryUnknown { track, slice: name, category, count })
             }
             None => Ok(()),
         }
@@ -253,15 +234,8 @@ impl Timeline {
 
     fn check_flow(&self, flow: &Flow) -> Result<(), TimelineError> {
         let count = self.tracks.len();
-        match [flow.from_track, flow.to_track]
-            .into_iter()
-            .find(|&track| track as usize >= count)
-        {
-            Some(track) => Err(TimelineError::TrackUnknown {
-                flow: flow.name.clone(),
-                track,
-                count,
-            }),
+        match [flow.from_track, flow.to_track].into_iter().find(|&track| track as usize >= count) {
+            Some(track) => Err(TimelineError::TrackUnknown { flow: flow.name.clone(), track, count }),
             None => Ok(()),
         }
     }
@@ -275,11 +249,7 @@ mod tests {
     fn one_slice(slice: Slice) -> Timeline {
         Timeline {
             end: 10,
-            tracks: vec![Track {
-                name: "machine".into(),
-                group: String::new(),
-                slices: vec![slice],
-            }],
+            tracks: vec![Track { name: "machine".into(), group: String::new(), slices: vec![slice] }],
             ..Timeline::default()
         }
     }
@@ -308,13 +278,7 @@ mod tests {
     #[test]
     fn samples_ascend_and_flows_exist() {
         let mut timeline = one_slice(Slice::new(0, 1, "a", None));
-        timeline.flows.push(Flow {
-            from_track: 0,
-            from_time: 1,
-            to_track: 1,
-            to_time: 2,
-            name: "f".into(),
-        });
+        timeline.flows.push(Flow { from_track: 0, from_time: 1, to_track: 1, to_time: 2, name: "f".into() });
         refused(&timeline, expect!["flow 'f' refers to track 1, of 1"]);
         timeline.counters.push(Counter {
             name: "fill".into(),
@@ -323,10 +287,7 @@ mod tests {
             capacity: None,
             samples: vec![(2, 1), (2, 4), (1, 0)],
         });
-        refused(
-            &timeline,
-            expect!["counter 'fill' has a sample at 1, which lies before 2 or after 10"],
-        );
+        refused(&timeline, expect!["counter 'fill' has a sample at 1, which lies before 2 or after 10"]);
         assert_eq!(timeline.counters[0].peak(), 4);
     }
 

@@ -3,10 +3,7 @@
 use crate::stack::{one_by_one, stack};
 use millstream_solver::*;
 
-const WEIGHTS: Weights = Weights {
-    time: 1.0,
-    cost: 0.01,
-};
+const WEIGHTS: Weights = Weights { time: 1.0, cost: 0.01 };
 
 #[test]
 fn forty_tasks_are_solved_within_a_few_percent() {
@@ -20,11 +17,7 @@ fn forty_tasks_are_solved_within_a_few_percent() {
 
 #[test]
 fn the_answer_is_the_same_every_time() {
-    let limits = Limits {
-        nodes: 50,
-        evaluations: 20_000,
-        ..Limits::default()
-    };
+    let limits = Limits { nodes: 50, evaluations: 20_000, ..Limits::default() };
     let problem = stack(20, 3, 1.0);
     let solve = || milp(&problem, &WEIGHTS, &limits).unwrap();
     assert_eq!(solve(), solve());

@@ -26,10 +26,7 @@ struct Random(u64);
 impl Random {
     fn next(&mut self) -> f64 {
         let factor = 6_364_136_223_846_793_005;
-        self.0 = self
-            .0
-            .wrapping_mul(factor)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(factor).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as f64 / (1u64 << 31) as f64
     }
 }
@@ -45,14 +42,8 @@ pub fn stack(count: usize, seed: u64, traffic: f64) -> Problem {
         let size = 1e5 * traffic * (0.2 + random.next());
         let special = random.next() < 0.2;
         let excluded: u32 = if special { 4 } else { 5 };
-        let sets: Vec<(&[u32], f64)> = SETS
-            .iter()
-            .copied()
-            .filter(|(m, _)| m[0] != excluded)
-            .collect();
-        let choices = sets
-            .iter()
-            .map(|(machines, factor)| choice(machines, work * factor, size));
+        let sets: Vec<(&[u32], f64)> = SETS.iter().copied().filter(|(m, _)| m[0] != excluded).collect();
+        let choices = sets.iter().map(|(machines, factor)| choice(machines, work * factor, size));
         let choices = choices.collect();
         tasks.push(Task { group: 0, choices });
         sets_of.push(sets);
@@ -65,17 +56,9 @@ pub fn stack(count: usize, seed: u64, traffic: f64) -> Problem {
         to: t as u32,
         pairs: pairs(&sets_of[p], &sets_of[t], sizes[p]),
     });
-    let budget = Budget {
-        capacity: 0.23 * 1e5 * traffic * count as f64,
-        overflow: Overflow::Priced(1.0),
-    };
-    let block = |m| Block {
-        resources: vec![m, m + 6],
-        budgets: vec![m],
-    };
-    let symmetry = |m| Symmetry {
-        blocks: vec![block(m), block(m + 1)],
-    };
+    let budget = Budget { capacity: 0.23 * 1e5 * traffic * count as f64, overflow: Overflow::Priced(1.0) };
+    let block = |m| Block { resources: vec![m, m + 6], budgets: vec![m] };
+    let symmetry = |m| Symmetry { blocks: vec![block(m), block(m + 1)] };
     Problem {
         resources: 13,
         groups: 1,
@@ -94,9 +77,7 @@ pub fn one_by_one(count: usize, seed: u64, traffic: f64) -> Problem {
     problem.symmetric.clear();
     for (t, task) in problem.tasks.iter_mut().enumerate() {
         task.group = t as u32;
-        task.choices
-            .iter_mut()
-            .for_each(|choice| choice.uses.clear());
+        task.choices.iter_mut().for_each(|choice| choice.uses.clear());
     }
     problem
 }
@@ -130,12 +111,7 @@ fn pairs(from: &[(&[u32], f64)], to: &[(&[u32], f64)], size: f64) -> Vec<Pair> {
             let loads = loads.iter().enumerate().filter(|&(_, &load)| load > 0.0);
             let loads: Vec<(u32, f64)> = loads.map(|(r, &load)| (r as u32, load)).collect();
             if !loads.is_empty() {
-                pairs.push(Pair {
-                    from_choice: a as u32,
-                    to_choice: b as u32,
-                    loads,
-                    cost: moved * 20.0,
-                });
+                pairs.push(Pair { from_choice: a as u32, to_choice: b as u32, loads, cost: moved * 20.0 });
             }
         }
     }

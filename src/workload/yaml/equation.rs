@@ -61,10 +61,8 @@ pub(super) fn read(
         if relations.iter().any(|relation| relation.derived == *index) {
             valid = false;
             let place = part(reading, node, *position);
-            let error = Diagnostic::new(format!(
-                "the output is indexed by derived dimension {index}"
-            ))
-            .label("an output is indexed by loop dimensions");
+            let error = Diagnostic::new(format!("the output is indexed by derived dimension {index}"))
+                .label("an output is indexed by loop dimensions");
             reading.errors.push(error.at(&reading.source, place));
         }
     }
@@ -87,11 +85,7 @@ fn part(reading: &Reading, node: &Node, position: usize) -> std::ops::Range<usiz
     let written = reading.source.text.get(node.span.clone()).unwrap_or("");
     let plain = !written.starts_with(['"', '\'', '|', '>']) && position <= written.len();
     let start = node.span.start + position;
-    if plain {
-        start..start + 1
-    } else {
-        node.span.clone()
-    }
+    if plain { start..start + 1 } else { node.span.clone() }
 }
 
 type Operands = Vec<(Indexed, Vec<usize>)>;
@@ -114,10 +108,7 @@ fn parse(text: &str) -> Result<Operands, (usize, &'static str)> {
     if operands.len() > 3 {
         return Err((0, "one output and at most two inputs"));
     }
-    let names: Vec<&str> = operands
-        .iter()
-        .map(|(operand, _)| operand.name.as_str())
-        .collect();
+    let names: Vec<&str> = operands.iter().map(|(operand, _)| operand.name.as_str()).collect();
     if (1..names.len()).any(|position| names[..position].contains(&names[position])) {
         return Err((0, "every operand once"));
     }
@@ -125,10 +116,7 @@ fn parse(text: &str) -> Result<Operands, (usize, &'static str)> {
 }
 
 fn operand(cursor: &mut Cursor<'_>) -> Result<(Indexed, Vec<usize>), (usize, &'static str)> {
-    let name = cursor
-        .word()
-        .ok_or((cursor.position, "the name of an operand"))?
-        .to_owned();
+    let name = cursor.word().ok_or((cursor.position, "the name of an operand"))?.to_owned();
     let (mut indices, mut positions) = (Vec::new(), Vec::new());
     while cursor.skip_any("[") {
         let index = cursor.word().ok_or((cursor.position, "a dimension"))?;
@@ -175,13 +163,8 @@ impl<'a> Cursor<'a> {
 
 /// Reads `dimension_relations`.
 pub(super) fn relations(reading: &mut Reading, node: &Node, dims: &[LoopDim]) -> Vec<Relation> {
-    let items = node
-        .list(reading, "`dimension_relations`")
-        .unwrap_or_default();
-    items
-        .iter()
-        .filter_map(|item| relation(reading, item, dims))
-        .collect()
+    let items = node.list(reading, "`dimension_relations`").unwrap_or_default();
+    items.iter().filter_map(|item| relation(reading, item, dims)).collect()
 }
 
 fn relation(reading: &mut Reading, node: &Node, dims: &[LoopDim]) -> Option<Relation> {
@@ -205,10 +188,7 @@ fn relation(reading: &mut Reading, node: &Node, dims: &[LoopDim]) -> Option<Rela
         reading.error(node, error);
         return None;
     }
-    Some(Relation {
-        derived,
-        terms: found.try_into().ok()?,
-    })
+    Some(Relation { derived, terms: found.try_into().ok()? })
 }
 
 fn parse_relation(text: &str) -> Option<(Dim, [(Dim, u64); 2])> {
@@ -244,10 +224,7 @@ mod tests {
 
     #[test]
     fn equations_of_the_reference() {
-        assert_eq!(
-            names("O[b][k][ox]+=W[k][c][fx]*I[b][c][ix]"),
-            Ok("O(B K OX) W(K C FX) I(B C IX)".into())
-        );
+        assert_eq!(names("O[b][k][ox]+=W[k][c][fx]*I[b][c][ix]"), Ok("O(B K OX) W(K C FX) I(B C IX)".into()));
         assert_eq!(names("O[g] = W[g] + I[g]"), Ok("O(G) W(G) I(G)".into()));
         assert_eq!(names("O[b][k]+W[k]"), Err((8, "`=` or `+=`")));
         assert_eq!(names("O[b][k+=W[k]"), Err((6, "`]`")));

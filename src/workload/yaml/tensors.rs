@@ -11,9 +11,7 @@ use super::FileLayer;
 use crate::diagnostic::Diagnostic;
 use crate::document::Reading;
 use crate::ids::{LayerId, TensorId};
-use crate::workload::{
-    Axis, Dim, Layer, Layout, LayoutMap, Operand, Origin, Tensor, Term, Workload,
-};
+use crate::workload::{Axis, Dim, Layer, Layout, LayoutMap, Operand, Origin, Tensor, Term, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Builds the workload; errors of shapes are added to the reading.
@@ -98,19 +96,10 @@ impl Builder<'_, '_> {
     }
 
     /// The tensor of an input operand; sets the padding of its axes.
-    fn input(
-        &mut self,
-        layer: &FileLayer<'_>,
-        index: usize,
-        axes: &mut [DerivedAxis],
-    ) -> Option<TensorId> {
+    fn input(&mut self, layer: &FileLayer<'_>, index: usize, axes: &mut [DerivedAxis]) -> Option<TensorId> {
         let (source, _) = layer.sources[index]?;
         if source == layer.id {
-            let origin = if layer.is_constant(index) {
-                Origin::Constant
-            } else {
-                Origin::Input
-            };
+            let origin = if layer.is_constant(index) { Origin::Constant } else { Origin::Input };
             let shape = axes.iter_mut().map(|axis| axis.own_extent(layer)).collect();
             return Some(self.tensor(layer, index, shape, origin));
         }
@@ -133,11 +122,8 @@ impl Builder<'_, '_> {
         if axes.len() != shape.len() {
             return false;
         }
-        let fits: Option<Vec<Fit>> = axes
-            .iter()
-            .zip(shape)
-            .map(|(axis, extent)| axis.fit(layer, *extent))
-            .collect();
+        let fits: Option<Vec<Fit>> =
+            axes.iter().zip(shape).map(|(axis, extent)| axis.fit(layer, *extent)).collect();
         let Some(fits) = fits else { return false };
         for (axis, fit) in axes.iter_mut().zip(&fits) {
             axis.axis.offset = -(fit.front as i64);
@@ -150,13 +136,7 @@ impl Builder<'_, '_> {
         true
     }
 
-    fn reshape(
-        &mut self,
-        layer: &FileLayer<'_>,
-        index: usize,
-        input: TensorId,
-        shape: Vec<u64>,
-    ) -> TensorId {
+    fn reshape(&mut self, layer: &FileLayer<'_>, index: usize, input: TensorId, shape: Vec<u64>) -> TensorId {
         let layout = self.workload.layouts.len() as u32;
         let output = self.tensor(layer, index, shape, Origin::Layout(layout));
         let name = self.workload.tensor(output).name.clone();
@@ -168,24 +148,11 @@ impl Builder<'_, '_> {
         ));
         let operator = "Reshape".to_owned();
         let map = LayoutMap::Reshape;
-        self.workload.layouts.push(Layout {
-            name,
-            operator,
-            inputs: vec![input],
-            output,
-            map,
-        });
+        self.workload.layouts.push(Layout { name, operator, inputs: vec![input], output, map });
         output
     }
 
-    fn mismatch(
-        &mut self,
-        layer: &FileLayer<'_>,
-        index: usize,
-        source: i128,
-        wanted: &[u64],
-        made: &[u64],
-    ) {
+    fn mismatch(&mut self, layer: &FileLayer<'_>, index: usize, source: i128, wanted: &[u64], made: &[u64]) {
         let operand = &layer.equation.operands[index].name;
         let (wanted, made) = (dimensions(wanted), dimensions(made));
         let message = format!(
@@ -200,13 +167,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn tensor(
-        &mut self,
-        layer: &FileLayer<'_>,
-        index: usize,
-        shape: Vec<u64>,
-        origin: Origin,
-    ) -> TensorId {
+    fn tensor(&mut self, layer: &FileLayer<'_>, index: usize, shape: Vec<u64>, origin: Origin) -> TensorId {
         let id = TensorId::from(self.workload.tensors.len());
         let operand = &layer.equation.operands[index].name;
         let mut name = format!("{}.{operand}", layer.name);
@@ -214,40 +175,20 @@ impl Builder<'_, '_> {
             name = format!("{}#{}.{operand}", layer.name, layer.id);
         }
         let element_bits = layer.bits[index].0;
-        self.workload.tensors.push(Tensor {
-            name,
-            shape,
-            element_bits,
-            origin,
-        });
+        self.workload.tensors.push(Tensor { name, shape, element_bits, origin });
         id
     }
 
     fn finish(mut self) -> Workload {
         let read: BTreeSet<TensorId> = (self.workload.layers.iter())
             .flat_map(|layer| layer.inputs().iter().filter_map(|operand| operand.tensor))
-            .chain(
-                self.workload
-                    .layouts
-                    .iter()
-                    .flat_map(|layout| layout.inputs.iter().copied()),
-            )
+            .chain(self.workload.layouts.iter().flat_map(|layout| layout.inputs.iter().copied()))
             .collect();
-        let outputs = self
-            .made
-            .iter()
-            .flatten()
-            .filter(|tensor| !read.contains(tensor));
+        let outputs = self.made.iter().flatten().filter(|tensor| !read.contains(tensor));
         self.workload.outputs = outputs.copied().collect();
         let notes = [
-            (
-                self.padded,
-                "is derived from the shape of its input, the front half rounded up",
-            ),
-            (
-                self.repadded,
-                "does not fit its input and is derived from the shapes",
-            ),
+            (self.padded, "is derived from the shape of its input, the front half rounded up"),
+            (self.repadded, "does not fit its input and is derived from the shapes"),
         ];
         for (names, what) in notes {
             if let Some(first) = names.first() {
@@ -255,9 +196,7 @@ impl Builder<'_, '_> {
                     1 => String::new(),
                     count => format!(" and {} more", count - 1),
                 };
-                self.workload
-                    .notes
-                    .push(format!("padding of layer {first}{more} {what}"));
+                self.workload.notes.push(format!("padding of layer {first}{more} {what}"));
             }
         }
         self.workload
@@ -303,16 +242,9 @@ impl DerivedAxis {
 
     fn fit(&self, layer: &FileLayer<'_>, extent: u64) -> Option<Fit> {
         let Some((dim, stride)) = &self.derived else {
-            return (self.span == extent).then_some(Fit {
-                front: 0,
-                padding: Padding::Given,
-            });
+            return (self.span == extent).then_some(Fit { front: 0, padding: Padding::Given });
         };
-        if layer
-            .extents
-            .get(dim)
-            .is_some_and(|(given, _)| *given != extent)
-        {
+        if layer.extents.get(dim).is_some_and(|(given, _)| *given != extent) {
             return None;
         }
         // Rows behind the last window remain unread; a stride of s leaves fewer than s of them.
@@ -322,10 +254,7 @@ impl DerivedAxis {
             && self.span <= extent + front + back
             && covers(front + back)
         {
-            return Some(Fit {
-                front,
-                padding: Padding::Given,
-            });
+            return Some(Fit { front, padding: Padding::Given });
         }
         let missing = self.span.saturating_sub(extent);
         // More padding than the window's own overhang would be rows of nothing but padding.
@@ -340,52 +269,32 @@ impl DerivedAxis {
         };
         // Convolutions pad alike on both sides and may not reach the last padded row, so the front
         // half is the larger one: 224 wide, 7 wide, stride 2 misses 5 and has 3 in front.
-        Some(Fit {
-            front: missing.div_ceil(2),
-            padding,
-        })
+        Some(Fit { front: missing.div_ceil(2), padding })
     }
 
     /// Positions that one window touches.
     fn window(&self, layer: &FileLayer<'_>) -> u64 {
-        self.axis.terms.get(1).map_or(1, |term| {
-            term.coefficient * (layer.dims[term.dim].size - 1) + 1
-        })
+        self.axis.terms.get(1).map_or(1, |term| term.coefficient * (layer.dims[term.dim].size - 1) + 1)
     }
 }
 
 /// Axes of an operand with zero offsets.
 fn axes(layer: &FileLayer<'_>, indices: &[Dim]) -> Vec<DerivedAxis> {
-    let weights = ["K", "C"]
-        .iter()
-        .all(|name| indices.contains(&Dim::new(name)));
+    let weights = ["K", "C"].iter().all(|name| indices.contains(&Dim::new(name)));
     let mut axes: Vec<DerivedAxis> = Vec::new();
     let mut group: Option<usize> = None;
     for index in indices {
-        let relation = layer
-            .relations
-            .iter()
-            .find(|relation| relation.derived == *index);
+        let relation = layer.relations.iter().find(|relation| relation.derived == *index);
         let terms = match relation {
             Some(relation) => relation.terms.to_vec(),
             None => vec![(position(layer, index), 1)],
         };
-        let reach = terms
-            .iter()
-            .map(|(dim, factor)| factor * (layer.dims[*dim].size - 1));
+        let reach = terms.iter().map(|(dim, factor)| factor * (layer.dims[*dim].size - 1));
         let span = reach.sum::<u64>() + 1;
         let channel = matches!(index.0.as_str(), "K" | "C") && !weights;
         if let (Some(group), true, Some(last)) = (group, channel, axes.last_mut()) {
-            last.axis.terms = vec![
-                Term {
-                    dim: group,
-                    coefficient: span,
-                },
-                Term {
-                    dim: terms[0].0,
-                    coefficient: 1,
-                },
-            ];
+            last.axis.terms =
+                vec![Term { dim: group, coefficient: span }, Term { dim: terms[0].0, coefficient: 1 }];
             last.span *= span;
             continue;
         }
@@ -393,10 +302,7 @@ fn axes(layer: &FileLayer<'_>, indices: &[Dim]) -> Vec<DerivedAxis> {
         axes.push(DerivedAxis {
             axis: Axis {
                 terms: (terms.iter())
-                    .map(|(dim, coefficient)| Term {
-                        dim: *dim,
-                        coefficient: *coefficient,
-                    })
+                    .map(|(dim, coefficient)| Term { dim: *dim, coefficient: *coefficient })
                     .collect(),
                 offset: 0,
                 sliding: relation.is_some(),
@@ -410,11 +316,7 @@ fn axes(layer: &FileLayer<'_>, indices: &[Dim]) -> Vec<DerivedAxis> {
 
 /// Position of a loop dimension. Invariant: the equation was checked to have no other indices.
 fn position(layer: &FileLayer<'_>, dim: &Dim) -> usize {
-    layer
-        .dims
-        .iter()
-        .position(|candidate| candidate.dim == *dim)
-        .unwrap_or_default()
+    layer.dims.iter().position(|candidate| candidate.dim == *dim).unwrap_or_default()
 }
 
 fn dimensions(shape: &[u64]) -> String {

@@ -36,11 +36,6 @@ pub fn draw_name(scene: &mut Scene, frame: &Frame, timeline: &Timeline, y: i32) 
         unit => format!("time ({unit})"),
     };
     let middle = (frame.left + frame.right) / 2;
-    scene.text(
-        (middle, y + 5),
-        Anchor::Middle,
-        TextStyle::faint(LABEL_EM),
-        name,
-    );
+    scene.text((middle, y + 5), Anchor::Middle, TextStyle::faint(LABEL_EM), name);
     y + NAME
 }

@@ -51,17 +51,9 @@ impl Frame {
             |height| (height as i32).clamp(10, 200),
         );
         let row_em = LABEL_EM.min(f64::from(row_height) - 3.0);
-        let tracks = selection
-            .rows()
-            .map(|row| timeline.tracks[row.track].name.as_str());
-        let counters = selection
-            .counters
-            .iter()
-            .map(|&i| timeline.counters[i].name.as_str());
-        let label = tracks
-            .chain(counters)
-            .map(|name| text_width(name, row_em))
-            .max();
+        let tracks = selection.rows().map(|row| timeline.tracks[row.track].name.as_str());
+        let counters = selection.counters.iter().map(|&i| timeline.counters[i].name.as_str());
+        let label = tracks.chain(counters).map(|name| text_width(name, row_em)).max();
         let left = MARGIN + label.unwrap_or(0).clamp(40, WIDEST_LABEL) + 8;
         let outer_right = options.width as i32 - MARGIN;
         let right = outer_right - RIGHT_COLUMN;
@@ -78,21 +70,16 @@ impl Frame {
 
     /// The time axis in pixels, in columns of `column` pixels.
     pub fn raster(&self, column: u32) -> Raster {
-        Raster {
-            end: self.end,
-            width: (self.right - self.left) as u32,
-            column,
-        }
+        Raster { end: self.end, width: (self.right - self.left) as u32, column }
     }
 
     /// Title and subtitle; returns where the rows begin.
     pub fn draw_heading(&self, scene: &mut Scene, timeline: &Timeline) -> i32 {
         let width = self.outer_right - MARGIN;
         let mut y = MARGIN;
-        for (text, style, height) in [
-            (&timeline.title, TextStyle::new(17.0), 24),
-            (&timeline.subtitle, TextStyle::faint(12.0), 18),
-        ] {
+        for (text, style, height) in
+            [(&timeline.title, TextStyle::new(17.0), 24), (&timeline.subtitle, TextStyle::faint(12.0), 18)]
+        {
             if !text.is_empty() {
                 let text = shorten(text, style.em, width);
                 scene.text((MARGIN, y + height / 2 - 2), Anchor::Left, style, text);
@@ -105,11 +92,6 @@ impl Frame {
     /// `text` at the left of the time axis, shortened to fit.
     pub fn draw_label(&self, scene: &mut Scene, y: i32, text: &str) {
         let text = shorten(text, self.row_em, self.left - 8 - MARGIN);
-        scene.text(
-            (self.left - 8, y),
-            Anchor::Right,
-            TextStyle::new(self.row_em),
-            text,
-        );
+        scene.text((self.left - 8, y), Anchor::Right, TextStyle::new(self.row_em), text);
     }
 }

@@ -17,13 +17,7 @@ const AROUND_TEXT: i32 = SWATCH + 6 + 18;
 const WIDEST_TEXT: i32 = 190;
 
 /// Draws the legend; returns where it ends.
-pub fn draw(
-    scene: &mut Scene,
-    frame: &Frame,
-    timeline: &Timeline,
-    options: &GanttOptions,
-    y: i32,
-) -> i32 {
+pub fn draw(scene: &mut Scene, frame: &Frame, timeline: &Timeline, options: &GanttOptions, y: i32) -> i32 {
     let entries = entries(timeline, options.legend_entries);
     let Some(widest) = entries.iter().map(|(name, _)| text_width(name, EM)).max() else {
         return y;
@@ -41,12 +35,7 @@ pub fn draw(
             scene.rectangle((x, middle - SWATCH / 2), swatch, *color);
         }
         let name = shorten(name, EM, WIDEST_TEXT);
-        scene.text(
-            (x + SWATCH + 6, middle),
-            Anchor::Left,
-            TextStyle::new(EM),
-            name,
-        );
+        scene.text((x + SWATCH + 6, middle), Anchor::Left, TextStyle::new(EM), name);
     }
     top + lines * LINE_HEIGHT
 }

@@ -104,16 +104,10 @@ pub fn draw_svg(timeline: &Timeline, options: &GanttOptions) -> Result<String, G
 pub fn draw_png(timeline: &Timeline, options: &GanttOptions) -> Result<Vec<u8>, GanttError> {
     let scene = compose(timeline, options)?;
     let scale = options.png_scale.max(1);
-    let (width, height) = (
-        u64::from(scene.width) * u64::from(scale),
-        u64::from(scene.height) * u64::from(scale),
-    );
+    let (width, height) =
+        (u64::from(scene.width) * u64::from(scale), u64::from(scene.height) * u64::from(scale));
     if width * height > MOST_PIXELS {
-        return Err(GanttError::TooLarge {
-            width,
-            height,
-            most: MOST_PIXELS,
-        });
+        return Err(GanttError::TooLarge { width, height, most: MOST_PIXELS });
     }
     let pixels = render::bitmap(&scene, scale)?;
     Ok(png::encode(&pixels, width as u32, height as u32))
@@ -123,10 +117,7 @@ pub fn draw_png(timeline: &Timeline, options: &GanttOptions) -> Result<Vec<u8>, 
 fn compose(timeline: &Timeline, options: &GanttOptions) -> Result<Scene, GanttError> {
     timeline.check()?;
     if options.width < LEAST_WIDTH {
-        return Err(GanttError::TooNarrow {
-            width: options.width,
-            least: LEAST_WIDTH,
-        });
+        return Err(GanttError::TooNarrow { width: options.width, least: LEAST_WIDTH });
     }
     let selection = select::select(timeline, options);
     let frame = Frame::new(timeline, &selection, options);

@@ -22,13 +22,7 @@ const CAPACITY: Color = (190, 60, 40);
 const DASH: (i32, i32) = (7, 12);
 
 /// Draws the selected counters and the time axis below them; returns where the next part begins.
-pub fn draw(
-    scene: &mut Scene,
-    frame: &Frame,
-    timeline: &Timeline,
-    selection: &Selection,
-    y: i32,
-) -> i32 {
+pub fn draw(scene: &mut Scene, frame: &Frame, timeline: &Timeline, selection: &Selection, y: i32) -> i32 {
     if selection.counters.is_empty() {
         return y;
     }
@@ -64,21 +58,13 @@ fn draw_panel(scene: &mut Scene, frame: &Frame, counter: &Counter, top: i32) {
     let full = counter.capacity.unwrap_or(peak).max(peak).max(1);
     let height = |value: f64| ((HEIGHT - 3) as f64 * value / full as f64).ceil() as i32;
     let columns = merge(&counter.samples, frame.raster(1));
-    for (color, value) in [
-        (PEAK, (|c: &Column| c.highest as f64) as fn(&Column) -> f64),
-        (AVERAGE, |c: &Column| c.average),
-    ] {
-        let points = columns
-            .iter()
-            .map(|c| (frame.left + c.left, bottom - height(value(c))));
+    for (color, value) in
+        [(PEAK, (|c: &Column| c.highest as f64) as fn(&Column) -> f64), (AVERAGE, |c: &Column| c.average)]
+    {
+        let points = columns.iter().map(|c| (frame.left + c.left, bottom - height(value(c))));
         let mut points: Vec<(i32, i32)> = points.collect();
         points.dedup_by_key(|point| point.1);
-        scene.shapes.push(Shape::Steps(Steps {
-            base: bottom,
-            points,
-            right: frame.right,
-            color,
-        }));
+        scene.shapes.push(Shape::Steps(Steps { base: bottom, points, right: frame.right, color }));
     }
     if let Some(capacity) = counter.capacity {
         draw_dashes(scene, frame, bottom - height(capacity as f64));
@@ -105,18 +91,8 @@ fn draw_words(scene: &mut Scene, frame: &Frame, counter: &Counter, top: i32) {
         Some(capacity) => {
             let first = format!("{first} ({})", percentage(peak, capacity));
             let second = format!("of {}", amount(capacity, &counter.unit));
-            scene.text(
-                (x, middle - 8),
-                Anchor::Left,
-                TextStyle::new(LABEL_EM),
-                first,
-            );
-            scene.text(
-                (x, middle + 8),
-                Anchor::Left,
-                TextStyle::faint(LABEL_EM),
-                second,
-            );
+            scene.text((x, middle - 8), Anchor::Left, TextStyle::new(LABEL_EM), first);
+            scene.text((x, middle + 8), Anchor::Left, TextStyle::faint(LABEL_EM), second);
         }
     }
 }
@@ -135,11 +111,7 @@ fn merge(samples: &[(u64, u64)], raster: Raster) -> Vec<Column> {
     let width = u128::from(raster.width);
     // In units of 1 / width of the time unit a column is `end` long.
     let position = |time: u64| u128::from(time) * width;
-    let mut columns = vec![Column {
-        left: 0,
-        highest: 0,
-        average: 0.0,
-    }];
+    let mut columns = vec![Column { left: 0, highest: 0, average: 0.0 }];
     let mut value = 0;
     let mut next = 0;
     while next < samples.len() {
@@ -160,17 +132,9 @@ fn merge(samples: &[(u64, u64)], raster: Raster) -> Vec<Column> {
             highest = highest.max(value);
             sum += value as f64 * (to - since) as f64;
         }
-        columns.push(Column {
-            left: at as i32,
-            highest,
-            average: sum / end as f64,
-        });
+        columns.push(Column { left: at as i32, highest, average: sum / end as f64 });
         if at + 1 < width {
-            columns.push(Column {
-                left: at as i32 + 1,
-                highest: value,
-                average: value as f64,
-            });
+            columns.push(Column { left: at as i32 + 1, highest: value, average: value as f64 });
         }
     }
     // A column that begins where the one before did replaces it.
@@ -189,29 +153,16 @@ mod tests {
     use super::*;
 
     /// Ten time units a pixel, ten pixels.
-    const RASTER: Raster = Raster {
-        end: 100,
-        width: 10,
-        column: 1,
-    };
+    const RASTER: Raster = Raster { end: 100, width: 10, column: 1 };
 
     fn curve(samples: &[(u64, u64)]) -> Vec<(i32, u64, f64)> {
         let columns = merge(samples, RASTER);
-        columns
-            .iter()
-            .map(|c| (c.left, c.highest, c.average))
-            .collect()
+        columns.iter().map(|c| (c.left, c.highest, c.average)).collect()
     }
 
     #[test]
     fn long_values_are_steps() {
-        let expected = vec![
-            (0, 0, 0.0),
-            (2, 8, 8.0),
-            (3, 8, 8.0),
-            (5, 1, 1.0),
-            (6, 1, 1.0),
-        ];
+        let expected = vec![(0, 0, 0.0), (2, 8, 8.0), (3, 8, 8.0), (5, 1, 1.0), (6, 1, 1.0)];
         assert_eq!(curve(&[(20, 8), (50, 1)]), expected);
         assert_eq!(curve(&[]), vec![(0, 0, 0.0)]);
     }

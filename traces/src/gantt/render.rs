@@ -40,17 +40,8 @@ pub fn bitmap(scene: &Scene, scale: u32) -> Result<Vec<u8>, GanttError> {
     Ok(pixels)
 }
 
-fn paint<B: DrawingBackend>(
-    scene: &Scene,
-    backend: &mut B,
-    medium: Medium,
-) -> Result<(), GanttError> {
-    let canvas = Rectangle {
-        left: 0,
-        top: 0,
-        right: scene.width as i32,
-        bottom: scene.height as i32,
-    };
+fn paint<B: DrawingBackend>(scene: &Scene, backend: &mut B, medium: Medium) -> Result<(), GanttError> {
+    let canvas = Rectangle { left: 0, top: 0, right: scene.width as i32, bottom: scene.height as i32 };
     rectangle(backend, canvas, (255, 255, 255), medium)?;
     for shape in &scene.shapes {
         match shape {
@@ -74,9 +65,7 @@ fn rectangle<B: DrawingBackend>(
     let scale = medium.scale();
     let upper_left = (area.left * scale, area.top * scale);
     let lower_right = (area.right * scale, area.bottom * scale);
-    backend
-        .draw_rect(upper_left, lower_right, &rgb(color), true)
-        .map_err(failed)
+    backend.draw_rect(upper_left, lower_right, &rgb(color), true).map_err(failed)
 }
 
 fn polygon<B: DrawingBackend>(backend: &mut B, steps: &Steps) -> Result<(), GanttError> {
@@ -88,34 +77,19 @@ fn polygon<B: DrawingBackend>(backend: &mut B, steps: &Steps) -> Result<(), Gant
         corners.extend([(left, height), (right, height)]);
     }
     corners.push((steps.right, steps.base));
-    backend
-        .fill_polygon(corners, &rgb(steps.color))
-        .map_err(failed)
+    backend.fill_polygon(corners, &rgb(steps.color)).map_err(failed)
 }
 
-fn bars<B: DrawingBackend>(
-    backend: &mut B,
-    steps: &Steps,
-    medium: Medium,
-) -> Result<(), GanttError> {
+fn bars<B: DrawingBackend>(backend: &mut B, steps: &Steps, medium: Medium) -> Result<(), GanttError> {
     steps.pieces().try_for_each(|(left, right, top)| {
-        let area = Rectangle {
-            left,
-            top,
-            right,
-            bottom: steps.base,
-        };
+        let area = Rectangle { left, top, right, bottom: steps.base };
         rectangle(backend, area, steps.color, medium)
     })
 }
 
 /// Puts the middle of capital letters (0.73 em high) at the middle of the line. plotters' SVG puts the base line half
 /// an x-height (0.55 em) below the point given, its bitmaps 0.113 em (from the middle of the font's box).
-fn write<B: DrawingBackend>(
-    backend: &mut B,
-    text: &Text,
-    medium: Medium,
-) -> Result<(), GanttError> {
+fn write<B: DrawingBackend>(backend: &mut B, text: &Text, medium: Medium) -> Result<(), GanttError> {
     let horizontal = match text.anchor {
         Anchor::Left => HPos::Left,
         Anchor::Middle => HPos::Center,
@@ -128,15 +102,11 @@ fn write<B: DrawingBackend>(
     let scale = medium.scale();
     let em = text.em * f64::from(scale);
     let color = rgb(text.color);
-    let style = TextStyle::from(font(em * size))
-        .pos(Pos::new(horizontal, VPos::Center))
-        .color(&color);
+    let style = TextStyle::from(font(em * size)).pos(Pos::new(horizontal, VPos::Center)).color(&color);
     let y = text.y * scale + (drop * em).round() as i32;
     // Control characters are not allowed in XML, and have no glyph.
     let letters = text.text.replace(char::is_control, " ");
-    backend
-        .draw_text(&letters, &style, (text.x * scale, y))
-        .map_err(failed)
+    backend.draw_text(&letters, &style, (text.x * scale, y)).map_err(failed)
 }
 
 impl Medium {

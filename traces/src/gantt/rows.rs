@@ -27,28 +27,12 @@ const LANE_LINE: Color = (225, 225, 225);
 const LEAST_SHORT_NAME: i32 = 54;
 
 /// Draws all rows; returns where the next part begins.
-pub fn draw(
-    scene: &mut Scene,
-    frame: &Frame,
-    timeline: &Timeline,
-    selection: &Selection,
-    y: i32,
-) -> i32 {
+pub fn draw(scene: &mut Scene, frame: &Frame, timeline: &Timeline, selection: &Selection, y: i32) -> i32 {
     let mut strips = merge(frame, timeline, selection).into_iter();
     let mut y = y;
     for (index, group) in selection.groups.iter().enumerate() {
-        y = draw_heading(
-            scene,
-            frame,
-            y,
-            &group.name,
-            if index == 0 { "busy" } else { "" },
-        );
-        let height: i32 = group
-            .rows
-            .iter()
-            .map(|row| row_height(frame, timeline, row))
-            .sum();
+        y = draw_heading(scene, frame, y, &group.name, if index == 0 { "busy" } else { "" });
+        let height: i32 = group.rows.iter().map(|row| row_height(frame, timeline, row)).sum();
         draw_grid(scene, frame, y, y + height);
         for (row, strips) in group.rows.iter().zip(&mut strips) {
             draw_row(scene, frame, timeline, row, &strips, y);
@@ -62,12 +46,7 @@ pub fn draw(
             timeline.tracks.len(),
             percentage(selection.busiest_left_out, timeline.end)
         );
-        scene.text(
-            (frame.left, y + 9),
-            Anchor::Left,
-            TextStyle::faint(frame.row_em),
-            note,
-        );
+        scene.text((frame.left, y + 9), Anchor::Left, TextStyle::faint(frame.row_em), note);
         y += HEADING;
     }
     y + 3
@@ -78,12 +57,7 @@ pub fn draw_heading(scene: &mut Scene, frame: &Frame, y: i32, name: &str, right:
     let style = TextStyle::faint(11.0);
     let line = y + HEADING - 2;
     scene.text((MARGIN, y + HEADING / 2), Anchor::Left, style, name);
-    scene.text(
-        (frame.right + 8, y + HEADING / 2),
-        Anchor::Left,
-        style,
-        right,
-    );
+    scene.text((frame.right + 8, y + HEADING / 2), Anchor::Left, style, right);
     scene.rectangle((MARGIN, line), (frame.outer_right, line + 1), LINE);
     y + HEADING
 }
@@ -92,15 +66,9 @@ pub fn draw_heading(scene: &mut Scene, frame: &Frame, y: i32, name: &str, right:
 fn merge(frame: &Frame, timeline: &Timeline, selection: &Selection) -> Vec<Vec<Strip>> {
     let mut column = 1;
     loop {
-        let strips: Vec<Vec<Strip>> = selection
-            .rows()
-            .map(|row| merge_row(frame, timeline, row, column))
-            .collect();
-        let shapes: usize = strips
-            .iter()
-            .flatten()
-            .map(|s| s.runs.len() + s.bars.len())
-            .sum();
+        let strips: Vec<Vec<Strip>> =
+            selection.rows().map(|row| merge_row(frame, timeline, row, column)).collect();
+        let shapes: usize = strips.iter().flatten().map(|s| s.runs.len() + s.bars.len()).sum();
         if shapes <= MOST_SHAPES || column as i32 >= frame.right - frame.left {
             return strips;
         }
@@ -144,14 +112,7 @@ fn merge_row(frame: &Frame, timeline: &Timeline, row: &Row, column: u32) -> Vec<
         .collect()
 }
 
-fn draw_row(
-    scene: &mut Scene,
-    frame: &Frame,
-    timeline: &Timeline,
-    row: &Row,
-    strips: &[Strip],
-    top: i32,
-) {
+fn draw_row(scene: &mut Scene, frame: &Frame, timeline: &Timeline, row: &Row, strips: &[Strip], top: i32) {
     let track = &timeline.tracks[row.track];
     let bottom = top + row_height(frame, timeline, row);
     let middle = (top + bottom) / 2;
@@ -240,10 +201,7 @@ fn draw_name(scene: &mut Scene, band: Band, (left, right): (i32, i32), name: &st
     if !whole && room < LEAST_SHORT_NAME {
         return;
     }
-    let style = TextStyle {
-        em,
-        color: text_color(color),
-    };
+    let style = TextStyle { em, color: text_color(color) };
     let place = ((left + right) / 2, (band.top + band.bottom) / 2);
     scene.text(place, Anchor::Middle, style, shorten(name, em, room));
 }

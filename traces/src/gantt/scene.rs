@@ -84,49 +84,22 @@ pub const FAINT_TEXT: Color = (100, 100, 100);
 impl Scene {
     /// An empty picture.
     pub fn new(width: u32) -> Scene {
-        Scene {
-            width,
-            height: 0,
-            shapes: Vec::new(),
-        }
+        Scene { width, height: 0, shapes: Vec::new() }
     }
 
     /// A rectangle from `(left, top)` to `(right, bottom)`; nothing if it has no area.
-    pub fn rectangle(
-        &mut self,
-        (left, top): (i32, i32),
-        (right, bottom): (i32, i32),
-        color: Color,
-    ) {
+    pub fn rectangle(&mut self, (left, top): (i32, i32), (right, bottom): (i32, i32), color: Color) {
         if left < right && top < bottom {
-            let area = Rectangle {
-                left,
-                top,
-                right,
-                bottom,
-            };
+            let area = Rectangle { left, top, right, bottom };
             self.shapes.push(Shape::Rectangle { area, color });
         }
     }
 
     /// A line of text; nothing if it is empty.
-    pub fn text(
-        &mut self,
-        (x, y): (i32, i32),
-        anchor: Anchor,
-        style: TextStyle,
-        text: impl Into<String>,
-    ) {
+    pub fn text(&mut self, (x, y): (i32, i32), anchor: Anchor, style: TextStyle, text: impl Into<String>) {
         let text = text.into();
         if !text.is_empty() {
-            self.shapes.push(Shape::Text(Text {
-                x,
-                y,
-                anchor,
-                text,
-                em: style.em,
-                color: style.color,
-            }));
+            self.shapes.push(Shape::Text(Text { x, y, anchor, text, em: style.em, color: style.color }));
         }
     }
 }
@@ -147,9 +120,6 @@ impl TextStyle {
 
     /// The same in grey.
     pub const fn faint(em: f64) -> TextStyle {
-        TextStyle {
-            em,
-            color: FAINT_TEXT,
-        }
+        TextStyle { em, color: FAINT_TEXT }
     }
 }

@@ -48,26 +48,15 @@ impl Selection {
 
 /// The busiest tracks and the fullest counters, as many as the options allow.
 pub fn select(timeline: &Timeline, options: &GanttOptions) -> Selection {
-    let busy: Vec<u64> = timeline
-        .tracks
-        .iter()
-        .map(|t| busy_time(&t.slices))
-        .collect();
+    let busy: Vec<u64> = timeline.tracks.iter().map(|t| busy_time(&t.slices)).collect();
     let drawn = highest(timeline.tracks.len(), options.tracks, |i| busy[i]);
     let mut groups: Vec<RowGroup> = Vec::new();
     for &track in &drawn {
         let name = &timeline.tracks[track].group;
-        let row = Row {
-            track,
-            busy: busy[track],
-            lanes: assign_lanes(&timeline.tracks[track].slices),
-        };
+        let row = Row { track, busy: busy[track], lanes: assign_lanes(&timeline.tracks[track].slices) };
         match groups.iter_mut().find(|group| group.name == *name) {
             Some(group) => group.rows.push(row),
-            None => groups.push(RowGroup {
-                name: name.clone(),
-                rows: vec![row],
-            }),
+            None => groups.push(RowGroup { name: name.clone(), rows: vec![row] }),
         }
     }
     let left_out = (0..busy.len()).filter(|i| drawn.binary_search(i).is_err());

@@ -8,11 +8,7 @@ use crate::font::text_width;
 use crate::{Category, Counter, Slice, Track};
 
 fn track(name: &str, group: &str, slices: Vec<Slice>) -> Track {
-    Track {
-        name: name.into(),
-        group: group.into(),
-        slices,
-    }
+    Track { name: name.into(), group: group.into(), slices }
 }
 
 /// Two machines, a shared wire and a counter; 1000 cycles.
@@ -22,31 +18,19 @@ fn small() -> Timeline {
         subtitle: "latency 1000 cycles".into(),
         time_unit: "cycles".into(),
         end: 1000,
-        categories: ["first", "second", "unused"]
-            .map(|name| Category { name: name.into() })
-            .to_vec(),
+        categories: ["first", "second", "unused"].map(|name| Category { name: name.into() }).to_vec(),
         tracks: vec![
             track(
                 "machine 0",
                 "machines",
-                vec![
-                    Slice::new(0, 400, "a", Some(0)),
-                    Slice::new(400, 500, "b", Some(0)),
-                ],
+                vec![Slice::new(0, 400, "a", Some(0)), Slice::new(400, 500, "b", Some(0))],
             ),
             track(
                 "wire",
                 "wires",
-                vec![
-                    Slice::new(500, 700, "sent", None),
-                    Slice::new(600, 800, "also sent", Some(1)),
-                ],
+                vec![Slice::new(500, 700, "sent", None), Slice::new(600, 800, "also sent", Some(1))],
             ),
-            track(
-                "machine 1",
-                "machines",
-                vec![Slice::new(700, 1000, "c", Some(1))],
-            ),
+            track("machine 1", "machines", vec![Slice::new(700, 1000, "c", Some(1))]),
         ],
         counters: vec![Counter {
             name: "store".into(),
@@ -71,11 +55,7 @@ fn regular(tracks: u64, slices: u64, categories: u32) -> Timeline {
     };
     Timeline {
         end: 20 * slices,
-        categories: (0..categories)
-            .map(|i| Category {
-                name: format!("category {i}"),
-            })
-            .collect(),
+        categories: (0..categories).map(|i| Category { name: format!("category {i}") }).collect(),
         tracks: (0..tracks).map(row).collect(),
         ..Timeline::default()
     }
@@ -156,20 +136,14 @@ fn nothing_is_clipped_and_no_labels_overlap() {
     for (index, track) in long.tracks.iter_mut().enumerate() {
         track.name = format!("a rather long name of machine number {index}");
         track.group = format!("group {}", index / 10);
-        track
-            .slices
-            .iter_mut()
-            .for_each(|slice| slice.name = "a name that is never short".into());
+        track.slices.iter_mut().for_each(|slice| slice.name = "a name that is never short".into());
     }
     for category in &mut long.categories {
         category.name = format!("/a/long/path/that/ends/in/{}", category.name);
     }
     for timeline in [small(), long] {
         for width in [480, 800, 1400] {
-            let options = GanttOptions {
-                width,
-                ..GanttOptions::default()
-            };
+            let options = GanttOptions { width, ..GanttOptions::default() };
             let scene = compose(&timeline, &options).unwrap();
             let texts = texts(&scene);
             for (index, text) in texts.iter().enumerate() {
@@ -209,17 +183,9 @@ fn what_is_left_out_is_told() {
             samples: vec![(0, i)],
         })
         .collect();
-    let options = GanttOptions {
-        tracks: 4,
-        counters: 1,
-        legend_entries: 3,
-        ..GanttOptions::default()
-    };
+    let options = GanttOptions { tracks: 4, counters: 1, legend_entries: 3, ..GanttOptions::default() };
     let scene = compose(&timeline, &options).unwrap();
-    let texts: Vec<&str> = texts(&scene)
-        .iter()
-        .map(|text| text.text.as_str())
-        .collect();
+    let texts: Vec<&str> = texts(&scene).iter().map(|text| text.text.as_str()).collect();
     assert!(!texts.contains(&"machine 3") && texts.contains(&"machine 4"));
     assert!(!texts.contains(&"store 1") && texts.contains(&"store 2"));
     // Machine 3 is busy for 10 + 20 of 200 cycles.
@@ -240,10 +206,7 @@ fn an_empty_timeline_is_an_empty_chart() {
 
 #[test]
 fn a_png_is_twice_the_size() {
-    let options = GanttOptions {
-        width: 500,
-        ..GanttOptions::default()
-    };
+    let options = GanttOptions { width: 500, ..GanttOptions::default() };
     let height = compose(&small(), &options).unwrap().height;
     let png = draw_png(&small(), &options).unwrap();
     assert_eq!(png[16..20], 1000_u32.to_be_bytes());
@@ -273,18 +236,9 @@ fn a_bar_is_where_it_should_be_in_the_bitmap() {
 
 #[test]
 fn impossible_sizes_are_refused() {
-    let narrow = GanttOptions {
-        width: 100,
-        ..GanttOptions::default()
-    };
+    let narrow = GanttOptions { width: 100, ..GanttOptions::default() };
     expect!["a chart of 100 pixels is too narrow: it takes at least 480"]
         .assert_eq(&draw_svg(&small(), &narrow).unwrap_err().to_string());
-    let large = GanttOptions {
-        png_scale: 50,
-        ..GanttOptions::default()
-    };
-    assert!(matches!(
-        draw_png(&small(), &large),
-        Err(GanttError::TooLarge { .. })
-    ));
+    let large = GanttOptions { png_scale: 50, ..GanttOptions::default() };
+    assert!(matches!(draw_png(&small(), &large), Err(GanttError::TooLarge { .. })));
 }
