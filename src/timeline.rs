@@ -39,7 +39,7 @@ fn events(outcome: &Outcome) -> &[Event] {
 }
 
 fn last_event(outcome: &Outcome) -> u64 {
-    events(outcome).last().map_or(0, |event| time(event))
+    events(outcome).last().map_or(0, time)
 }
 
 fn time(event: &Event) -> u64 {

@@ -114,7 +114,7 @@ impl Bits {
             format!("{} MiB", three_digits(bytes / (1024.0 * 1024.0)))
         } else if bytes >= 1024.0 {
             format!("{} KiB", three_digits(bytes / 1024.0))
-        } else if self.0 % 8 == 0 {
+        } else if self.0.is_multiple_of(8) {
             format!("{} B", self.0 / 8)
         } else {
             format!("{} bits", self.0)

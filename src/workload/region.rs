@@ -33,7 +33,7 @@ impl Span {
 
     /// Whether `index` is one of them.
     pub fn contains(&self, index: u64) -> bool {
-        index >= self.start && index <= self.last() && (index - self.start) % self.step == 0
+        index >= self.start && index <= self.last() && (index - self.start).is_multiple_of(self.step)
     }
 
     /// The indices in order.

@@ -1,0 +1,337 @@
+//! Admission: which released CNs get space, what is evicted for them, what is prefetched behind them.
+//!
+//! Released CNs are tried in priority order; one that does not fit is skipped, and only a core's first
+//! skipped CN evicts (Rule (no deadlock)). A core whose pools and released CNs did not change since is
+//! not tried again: the outcome would be the same.
+
+use super::{Engine, Event, Purpose, Request};
+use crate::ids::{CnId, FragmentId, PoolId};
+use crate::schedule::memory::CopyState;
+use crate::schedule::{Case, ScheduleError};
+use crate::units::{Bits, Cycles};
+use smallvec::SmallVec;
+
+impl Engine<'_> {
+    pub(super) fn admit_all(&mut self) {
+        loop {
+            for pool in 0..self.memory.pools.len() {
+                if std::mem::take(&mut self.memory.pools[pool].touched) {
+                    for (core, _) in &self.case.accelerator.pools[pool].users {
+                        self.cores[core.index()].dirty = true;
+                    }
+                }
+            }
+            let mut any = false;
+            for core in 0..self.cores.len() {
+                if std::mem::take(&mut self.cores[core].dirty) {
+                    any = true;
+                    self.admit_on(core);
+                }
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    /// Tries the released CNs of a core in priority order.
+    pub(super) fn admit_on(&mut self, core: usize) {
+        self.cores[core].wants.clear();
+        if self.cores[core].slots_used < self.cores[core].slots {
+            let released: Vec<(u64, CnId)> = self.cores[core].released.iter().copied().collect();
+            let mut first_skipped = true;
+            for (key, cn) in released {
+                if self.cores[core].slots_used >= self.cores[core].slots {
+                    break;
+                }
+                if !self.try_admit(key, cn, first_skipped) {
+                    first_skipped = false;
+                }
+            }
+        }
+        self.admit_beyond_slots(core);
+    }
+
+    /// If a core would idle, one CN with all inputs present is admitted beyond its slots.
+    pub(super) fn admit_beyond_slots(&mut self, core: usize) {
+        let state = &self.cores[core];
+        if state.running.is_some() || !state.staged.is_empty() || state.slots_used < state.slots {
+            return;
+        }
+        let present: Vec<(u64, CnId)> =
+            state.released.iter().filter(|(_, cn)| self.memory.all_present(*cn)).copied().collect();
+        for (key, cn) in present {
+            if self.try_admit(key, cn, false) {
+                return;
+            }
+        }
+    }
+
+    /// Bits that admission reserves for output and stream tiles, per pool.
+    pub(super) fn reservation(&self, cn: CnId) -> SmallVec<[(PoolId, u64); 2]> {
+        reservation(&self.case, cn)
+    }
+
+    /// Admits a CN if all pools have room; otherwise, if it may, evicts for it.
+    pub(super) fn try_admit(&mut self, key: u64, cn: CnId, may_evict: bool) -> bool {
+        let reserved = self.reservation(cn);
+        if !may_evict && reserved.iter().any(|(pool, bits)| !self.fits(*pool, *bits)) {
+            self.causes.block(cn, self.now, reserved[0].0);
+            return false;
+        }
+        let mut inputs = std::mem::take(&mut self.scratch);
+        self.memory.inputs(cn, &mut inputs);
+        let mut needs = reserved.clone();
+        for (fragment, pool) in &inputs {
+            if self.memory.copy(*fragment, *pool).is_none() {
+                add_need(&mut needs, *pool, self.case.graph.bits(*fragment));
+            }
+        }
+        let position = self.order.position[cn.index()];
+        let mut fits = needs.iter().all(|(pool, bits)| self.fits(*pool, *bits));
+        if !fits && may_evict {
+            self.evict_for(cn, &needs, &inputs, Some(position));
+            fits = needs.iter().all(|(pool, bits)| self.fits(*pool, *bits));
+        }
+        if fits {
+            self.admit(key, cn, &reserved, &inputs);
+        } else {
+            let short = needs.iter().find(|(pool, bits)| !self.fits(*pool, *bits));
+            let (pool, _) = short.expect("a CN that does not fit is short somewhere");
+            self.causes.block(cn, self.now, *pool);
+        }
+        self.scratch = inputs;
+        fits
+    }
+
+    pub(super) fn fits(&self, pool: PoolId, bits: u64) -> bool {
+        let state = &self.memory.pools[pool.index()];
+        bits <= state.capacity.saturating_sub(state.used)
+    }
+
+    pub(super) fn admit(
+        &mut self,
+        key: u64,
+        cn: CnId,
+        reserved: &[(PoolId, u64)],
+        inputs: &[(FragmentId, PoolId)],
+    ) {
+        let core = self.core_of(cn);
+        let time = Cycles(self.now);
+        self.record(|| Event::Admit {
+            time,
+            cn,
+            reserved: reserved.iter().map(|(pool, bits)| (*pool, Bits(*bits))).collect(),
+        });
+        for (pool, bits) in reserved {
+            self.memory.reserve(*pool, *bits);
+        }
+        let mut missing = 0;
+        for (fragment, pool) in inputs {
+            match self.memory.copy(*fragment, *pool).map(|copy| copy.state) {
+                None => {
+                    self.memory.add_copy(*fragment, *pool, CopyState::Requested);
+                    self.request(*fragment, *pool, cn, Purpose::Fetch);
+                }
+                Some(CopyState::Requested) => self.urge(*fragment, *pool),
+                Some(CopyState::Leaving) => self.memory.stay(*fragment, *pool),
+                Some(CopyState::Present) => {}
+            }
+            let copy = self.memory.copy_mut(*fragment, *pool).expect("an input has a copy by now");
+            copy.pins += 1;
+            if copy.state == CopyState::Requested {
+                missing += 1;
+                self.waiting.entry((*fragment, *pool)).or_default().push(cn);
+            }
+        }
+        self.missing[cn.index()] = missing;
+        self.times[cn.index()].admitted = time;
+        let state = &mut self.cores[core];
+        state.released.remove(&(key, cn));
+        state.slots_used += 1;
+        let last = state.last.filter(|(_, end)| *end == self.now).map(|(cn, _)| cn);
+        if missing == 0 {
+            state.staged.insert((key, cn));
+        }
+        self.causes.admit(cn, last);
+    }
+
+    pub(super) fn request(&mut self, fragment: FragmentId, to: PoolId, cn: CnId, purpose: Purpose) {
+        let time = Cycles(self.now);
+        self.record(|| Event::Request { time, fragment, to, cn, purpose });
+        self.requests.push(Request { fragment, to, cn, purpose });
+    }
+
+    /// An admission needs a copy that is on its way, or the copy it is waiting for: neither may
+    /// stay behind admissions as a prefetch.
+    pub(super) fn urge(&mut self, fragment: FragmentId, pool: PoolId) {
+        if let Some(flow) = self.bringing.get(&(fragment, pool)) {
+            self.flows.urge(*flow);
+        } else if let Some(flow) = self.in_flight.get(&fragment) {
+            self.flows.urge(*flow);
+        }
+        for request in self.requests.iter_mut().chain(self.deferred.values_mut().flatten()) {
+            if request.fragment == fragment && request.to == pool && request.purpose == Purpose::Prefetch {
+                request.purpose = Purpose::Fetch;
+            }
+        }
+    }
+
+    /// Makes room in the pools that are short: spare copies leave at once, sole ones are written
+    /// back and leave then.
+    pub(super) fn evict_for(
+        &mut self,
+        cn: CnId,
+        needs: &[(PoolId, u64)],
+        inputs: &[(FragmentId, PoolId)],
+        after: Option<u32>,
+    ) {
+        for (pool, bits) in needs {
+            let state = &self.memory.pools[pool.index()];
+            let free = state.capacity.saturating_sub(state.used);
+            if *bits <= free {
+                continue;
+            }
+            let core = self.core_of(cn);
+            self.cores[core].wants.push(*pool);
+            let mut short = (bits - free).saturating_sub(state.leaving);
+            if short == 0 {
+                continue;
+            }
+            for (fragment, sole) in self.memory.victims(*pool, inputs, after, &self.order.position) {
+                let size = self.case.graph.bits(fragment);
+                if sole {
+                    self.memory.leave(fragment, *pool);
+                    let dram = self.case.routes.serving_dram(self.case.accelerator.pool(*pool).core);
+                    let owner = self.case.graph.producer(fragment).unwrap_or(cn);
+                    self.request(fragment, dram, owner, Purpose::Spill);
+                } else {
+                    self.memory.drop_copy(fragment, *pool);
+                }
+                short = short.saturating_sub(size);
+                if short == 0 {
+                    break;
+                }
+            }
+            self.log_drops();
+        }
+    }
+
+    /// Nothing runs, is staged or flows: the globally first CN may take anything unpinned.
+    pub(super) fn break_deadlock(&mut self) -> Result<(), ScheduleError> {
+        let released = self.cores.iter().flat_map(|core| core.released.iter().copied());
+        let first = released.min_by_key(|(_, cn)| self.order.position[cn.index()]);
+        let (key, cn) = first.expect("some CN is released while not all are done");
+        let reserved = self.reservation(cn);
+        let mut inputs = Vec::new();
+        self.memory.inputs(cn, &mut inputs);
+        let mut needs = reserved.clone();
+        for (fragment, pool) in &inputs {
+            if self.memory.copy(*fragment, *pool).is_none() {
+                add_need(&mut needs, *pool, self.case.graph.bits(*fragment));
+            }
+        }
+        self.evict_for(cn, &needs, &inputs, None);
+        if needs.iter().all(|(pool, bits)| self.fits(*pool, *bits)) {
+            self.admit(key, cn, &reserved, &inputs);
+            return Ok(());
+        }
+        if !self.requests.is_empty() {
+            return Ok(()); // write-backs are on their way; admission is retried when they end
+        }
+        let (pool, _) = *needs
+            .iter()
+            .find(|(pool, bits)| !self.fits(*pool, *bits))
+            .expect("a CN that does not fit is short somewhere");
+        let mut whole = reserved.clone();
+        for (fragment, pool) in &inputs {
+            add_need(&mut whole, *pool, self.case.graph.bits(*fragment));
+        }
+        let needed = whole.iter().filter(|(id, _)| *id == pool).map(|(_, bits)| *bits).sum();
+        Err(ScheduleError::DoesNotFit {
+            layer: self.case.workload.layer(self.case.graph.layer(cn)).name.clone(),
+            cn,
+            pool: self.case.accelerator.pool(pool).name.clone(),
+            needed: Bits(needed),
+            capacity: self.case.accelerator.pool(pool).size,
+        })
+    }
+
+    /// Logs copies that left, and lets the prefetcher look again at constants among them.
+    pub(super) fn log_drops(&mut self) {
+        let time = Cycles(self.now);
+        for (fragment, pool) in std::mem::take(&mut self.memory.dropped) {
+            self.record(|| Event::Drop { time, fragment, pool });
+            if !self.case.is_constant(fragment) {
+                continue;
+            }
+            for (cn, operand) in self.case.graph.readers(fragment) {
+                let node = self.case.placement.node(cn);
+                if node.operands[operand].pool == Some(pool) && !self.memory.done[cn.index()] {
+                    let cursor = &mut self.cores[node.core.index()].cursor;
+                    *cursor = (*cursor).min(self.order.index_on_core[cn.index()] as usize);
+                }
+            }
+        }
+    }
+
+    /// Requests constants of each core's next CNs in expected order into free space.
+    pub(super) fn prefetch(&mut self) {
+        for core in 0..self.cores.len() {
+            if self.cores[core].prefetch {
+                self.prefetch_on(core);
+            }
+        }
+    }
+
+    pub(super) fn prefetch_on(&mut self, core: usize) {
+        let mut inputs = Vec::new();
+        while let Some(cn) = self.order.by_core[core].get(self.cores[core].cursor).copied() {
+            if !self.memory.done[cn.index()] {
+                self.memory.inputs(cn, &mut inputs);
+                for (fragment, pool) in &inputs {
+                    let constant = self.case.is_constant(*fragment);
+                    if !constant || self.memory.copy(*fragment, *pool).is_some() {
+                        continue;
+                    }
+                    if self.is_wanted(*pool) || !self.fits(*pool, self.case.graph.bits(*fragment)) {
+                        return;
+                    }
+                    self.memory.add_copy(*fragment, *pool, CopyState::Requested);
+                    self.request(*fragment, *pool, cn, Purpose::Prefetch);
+                }
+            }
+            self.cores[core].cursor += 1;
+        }
+    }
+
+    /// Whether a CN waits for space in the pool.
+    pub(super) fn is_wanted(&self, pool: PoolId) -> bool {
+        let users = &self.case.accelerator.pool(pool).users;
+        users.iter().any(|(core, _)| self.cores[core.index()].wants.contains(&pool))
+    }
+}
+
+fn add_need(needs: &mut SmallVec<[(PoolId, u64); 2]>, pool: PoolId, bits: u64) {
+    match needs.iter_mut().find(|(id, _)| *id == pool) {
+        Some((_, needed)) => *needed += bits,
+        None => needs.push((pool, bits)),
+    }
+}
+
+/// Bits a CN reserves while admitted: its output at partial-sum precision, and stream tiles.
+fn reservation(case: &Case, cn: CnId) -> SmallVec<[(PoolId, u64); 2]> {
+    let node = case.placement.node(cn);
+    let cost = &case.costs.nodes[case.placement.node_of[cn.index()] as usize];
+    let class = case.graph.class(cn);
+    let mut reserved = SmallVec::new();
+    for (operand, place) in node.operands.iter().enumerate() {
+        let Some(pool) = place.pool else { continue };
+        match (place.streamed, operand) {
+            (true, _) => add_need(&mut reserved, pool, cost.stream_tiles[operand]),
+            (false, 0) => add_need(&mut reserved, pool, class.needed_bits(0)),
+            (false, _) => {}
+        }
+    }
+    reserved
+}
