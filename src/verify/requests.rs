@@ -64,7 +64,8 @@ impl Requests {
         self.open.insert((fragment, pool), request);
     }
 
-    /// A transfer brings a fragment to all its destinations.
+    /// A transfer brings a fragment to all its destinations. It is issued when they ask for it; only a
+    /// copy in flight is worth waiting for, and then it is issued when that arrives (Rule (multicast)).
     pub fn answer(
         &mut self,
         case: &Case<'_>,
@@ -74,7 +75,6 @@ impl Requests {
         report: &mut Report,
     ) {
         let (transfer, issued) = (flow.transfer, flow.issued);
-        let mut first: Option<Cycles> = None;
         for pool in flow.to.iter().copied() {
             let request = self.open.remove(&(fragment, pool));
             if request.is_none() {
@@ -88,10 +88,9 @@ impl Requests {
             if is_write_back(request.purpose) != is_write_back(flow.purpose) {
                 report.add(Violation::TransferForm { transfer, time: flow.time });
             }
-            let first = *first.get_or_insert(request.time);
-            if first != request.time {
-                let second = request.time;
-                report.add(Violation::MulticastTimes { transfer, fragment, first, second });
+            let requested = request.time;
+            if requested != issued && !space.arrived_at(fragment, issued.0) {
+                report.add(Violation::Waited { transfer, fragment, pool, requested, issued });
             }
         }
     }
