@@ -4,8 +4,8 @@
 //! top memories streams one more operand, from the largest down, until one fits (Stream MODEL.md
 //! section 2: the spatially unrolled slice of a streamed operand needs room too).
 
-use crate::accelerator::{Accelerator, CoreKind};
 use crate::accelerator::route::Routes;
+use crate::accelerator::{Accelerator, CoreKind, Memory};
 use crate::cn::{CnClass, CnGraph};
 use crate::cost::{
     Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SpatialConstraint, search,
@@ -96,6 +96,7 @@ impl Costing<'_> {
                 Err(error) => error.clone(),
             };
             let largest = (0..node.operands.len())
+                .filter(|_| self.routes.nearest_dram(node.core).is_some())
                 .filter(|operand| !node.operands[*operand].streamed && class.needed_bits(*operand) > 0)
                 .max_by_key(|operand| class.needed_bits(*operand));
             match (&error, largest) {
@@ -118,8 +119,9 @@ impl Costing<'_> {
         table: &CostTable,
     ) -> Arc<Result<Cost, CostError>> {
         let kind = self.accelerator.kind(node.core);
-        let dram = self.accelerator.memory(self.routes.serving_dram(node.core));
-        let bandwidth = dram.ports.iter().map(|port| port.bandwidth_max).max().unwrap_or_default();
+        let dram = self.dram(node);
+        let ports = dram.iter().flat_map(|dram| &dram.ports);
+        let bandwidth = ports.map(|port| port.bandwidth_max).max().unwrap_or_default();
         let streamed = node.streamed();
         let key = CostKey {
             nest: class.nest.clone(),
@@ -129,9 +131,18 @@ impl Costing<'_> {
             options: self.options.clone(),
         };
         table.get(&key, || {
-            let hierarchy = Hierarchy::of(kind, &streamed, Some(dram));
+            let hierarchy = self.hierarchy(node);
             search(&class.nest, &hierarchy, &kind.name, &key.spatial, self.options)
         })
+    }
+
+    fn dram(&self, node: &PlacedNode) -> Option<&Memory> {
+        self.routes.nearest_dram(node.core).map(|pool| self.accelerator.memory(pool))
+    }
+
+    /// The memories a node sees: its core's, and DRAM for what it streams.
+    pub fn hierarchy(&self, node: &PlacedNode) -> Hierarchy {
+        Hierarchy::of(self.accelerator.kind(node.core), &node.streamed(), self.dram(node))
     }
 
     /// The mapping's spatial unrolling for a layer, else the core's own dataflow; array dimensions

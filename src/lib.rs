@@ -29,3 +29,6 @@ pub mod costing;
 pub mod pipeline;
 pub mod bound;
 pub mod verify;
+pub mod timeline;
+pub mod report;
+pub mod cli;

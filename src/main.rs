@@ -1,1 +1,5 @@
-fn main() {}
+//! The `millstream` binary: see [`millstream::cli`].
+
+fn main() -> std::process::ExitCode {
+    millstream::cli::main()
+}

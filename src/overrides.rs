@@ -7,6 +7,7 @@
 
 use crate::cost::Cost;
 use crate::units::{FractionalCycles, Picojoules};
+use crate::workload::Workload;
 use crate::workload::nest::LoopNest;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +16,8 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CostOverrides {
     rows: BTreeMap<(String, u32, Option<String>), Row>,
+    /// The file, for the result's inputs.
+    text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +61,18 @@ pub enum OverrideError {
         cell: String,
         /// What was expected.
         expected: &'static str,
+    },
+    /// A row for a layer that does not exist.
+    #[error("{file}: a row for layer `{layer}`, which workload {workload} does not have{hint}")]
+    UnknownLayer {
+        /// File.
+        file: String,
+        /// Layer.
+        layer: String,
+        /// Workload.
+        workload: String,
+        /// `; did you mean ...?`
+        hint: String,
     },
     /// Two rows for one key.
     #[error("{file}:{line}: a second row for layer `{layer}` on core {core}; keep one")]
@@ -139,7 +154,7 @@ impl CostOverrides {
                 return Err(OverrideError::Duplicate { file: file.to_owned(), line, layer, core: number });
             }
         }
-        Ok(Self { rows })
+        Ok(Self { rows, text: text.to_owned() })
     }
 
     /// The cost of a nest of a layer on a core, if a row gives it.
@@ -168,6 +183,28 @@ impl CostOverrides {
             evaluated: 0,
             pruned: 0,
         })
+    }
+
+    /// Text of the file, if there is one.
+    pub fn text(&self) -> Option<&str> {
+        (!self.rows.is_empty()).then_some(self.text.as_str())
+    }
+
+    /// Refuses rows for layers the workload does not have.
+    pub fn check_layers(&self, file: &str, workload: &Workload) -> Result<(), OverrideError> {
+        for (layer, _, _) in self.rows.keys() {
+            if !workload.layers.iter().any(|known| known.name == *layer) {
+                let names = workload.layers.iter().map(|known| known.name.as_str());
+                let near = crate::diagnostic::nearest(layer, names);
+                return Err(OverrideError::UnknownLayer {
+                    file: file.to_owned(),
+                    layer: layer.clone(),
+                    workload: workload.name.clone(),
+                    hint: near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Least latency and energy any row gives a layer, for bounds.

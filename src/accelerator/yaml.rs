@@ -410,7 +410,7 @@ fn make_memory_only(cores: &mut Cores<'_>, core: CoreId) {
 /// Every core must reach a DRAM.
 fn check_paths(reading: &mut Reading, accelerator: &Accelerator, nodes: &[&Node]) {
     let routes = Routes::new(accelerator);
-    for core in accelerator.compute_cores() {
+    for core in (0..accelerator.cores.len()).map(CoreId::from) {
         if routes.nearest_dram(core).is_none() {
             let number = accelerator.core(core).number;
             let error = Diagnostic::new(format!("core {number} has no path to DRAM"))

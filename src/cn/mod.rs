@@ -16,6 +16,8 @@
 pub mod fragments;
 pub mod refine;
 
+mod show;
+
 use crate::ids::{ClassId, CnId, FragmentId, LayerId, TensorId};
 use crate::workload::nest::LoopNest;
 use crate::workload::region::AxisSet;

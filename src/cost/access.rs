@@ -19,7 +19,7 @@
 
 use super::CostError;
 use super::allocate::Ends;
-use super::problem::{Interface, Operand, Problem};
+use super::problem::{Interface, Operand, Problem, Relevance};
 use super::temporal::Loop;
 use super::unroll::{Unrolled, Unrolling};
 use crate::accelerator::Direction;
@@ -88,17 +88,14 @@ pub(super) struct Traffic {
 
 /// Cycle counts of all operands.
 pub(super) fn nestings(problem: &Problem, order: &[Loop], ends: &Ends) -> SmallVec<[Nesting; 3]> {
-    (problem.operands.iter().zip(ends))
-        .map(|(operand, ends)| Nesting::new(operand, order, ends))
-        .collect()
+    (problem.operands.iter().zip(ends)).map(|(operand, ends)| Nesting::new(operand, order, ends)).collect()
 }
 
 impl Nesting {
     fn new(operand: &Operand, order: &[Loop], ends: &[usize]) -> Self {
         let irrelevant = |position: usize| operand.is_irrelevant(order[position].0);
-        let relevant = |position: usize| operand.relevant.contains(&order[position].0);
-        let product =
-            |range: std::ops::Range<usize>| order[range].iter().map(|(_, n)| n).product::<u64>();
+        let relevant = |position: usize| operand.relevance[order[position].0] == Relevance::Relevant;
+        let product = |range: std::ops::Range<usize>| order[range].iter().map(|(_, n)| n).product::<u64>();
         let run = (0..order.len()).take_while(|position| irrelevant(*position)).count();
         let mut nesting = Self {
             cycles: smallvec![if operand.output { 1 } else { product(0..run) }],
@@ -155,36 +152,8 @@ impl Contents {
                 irrelevant_above: SmallVec::new(),
             };
         }
-        // Products per arch level of the loops that make partial sums: S[v] and, below it, T[v-1].
-        let irrelevant = |(dim, factor): (usize, f64)| {
-            if operand.is_irrelevant(dim) { factor } else { 1.0 }
-        };
-        let spatial =
-            |v: usize| unrolled.levels[v].iter().map(|pair| irrelevant(*pair)).product::<f64>();
-        let temporal = |v: usize| {
-            let start = if v < 2 { 0 } else { ends[v - 2] };
-            order[start..ends[v - 1]]
-                .iter()
-                .map(|(dim, n)| irrelevant((*dim, *n as f64)))
-                .product::<f64>()
-        };
-        let above: PerLevel<f64> = (0..count)
-            .map(|v| if v == 0 { spatial(0) } else { temporal(v) * spatial(v) })
-            .chain([1.0, 1.0])
-            .collect();
-        let irrelevant_above: PerLevel<f64> =
-            (0..above.len()).map(|v| above[v..].iter().product()).collect();
-        let partial: PerLevel<bool> = (0..count)
-            .map(|v| {
-                (v + 1..count).any(|upper| temporal(upper) > 1.0)
-                    || unrolled.levels[v + 1..]
-                        .iter()
-                        .flatten()
-                        .any(|(dim, factor)| operand.is_irrelevant(*dim) && *factor > 1.0)
-            })
-            .collect();
-        let precision = partial
-            .iter()
+        let (partial, irrelevant_above) = partial_sums(operand, unrolled, order, ends);
+        let precision = (partial.iter())
             .map(|partial| if *partial { operand.partial_bits } else { operand.bits })
             .collect();
         Self { elements, precision, partial, irrelevant_above }
@@ -194,6 +163,36 @@ impl Contents {
     pub fn bits(&self, v: usize) -> u64 {
         self.elements[v] * self.precision[v]
     }
+}
+
+/// Per arch level v of the output: whether a loop above v makes partial sums, and the product of
+/// such loops at v and above (with one more entry beyond the top).
+fn partial_sums(
+    operand: &Operand,
+    unrolled: &Unrolled,
+    order: &[Loop],
+    ends: &[usize],
+) -> (PerLevel<bool>, PerLevel<f64>) {
+    let count = ends.len() + 1;
+    let mut partial: PerLevel<bool> = smallvec![false; count];
+    let mut product: PerLevel<f64> = smallvec![1.0; count + 2];
+    let mut above = false;
+    for v in (0..count).rev() {
+        partial[v] = above;
+        product[v] = product[v + 1];
+        let mut meet = |dim: usize, factor: f64| {
+            if operand.is_irrelevant(dim) {
+                product[v] *= factor;
+                above |= factor > 1.0;
+            }
+        };
+        unrolled.levels[v].iter().for_each(|(dim, factor)| meet(*dim, *factor));
+        if v > 0 {
+            let start = if v > 1 { ends[v - 2] } else { 0 };
+            order[start..ends[v - 1]].iter().for_each(|(dim, factor)| meet(*dim, *factor as f64));
+        }
+    }
+    (partial, product)
 }
 
 impl Traffic {
@@ -222,11 +221,7 @@ impl Traffic {
                 },
             };
             for level in 0..operand.levels.len() {
-                transfers.extend(if operand.output {
-                    flow.of_output(level)
-                } else {
-                    flow.of_input(level)
-                });
+                transfers.extend(if operand.output { flow.of_output(level) } else { flow.of_input(level) });
             }
             contents.push(held);
         }
@@ -257,15 +252,13 @@ impl Flow<'_> {
         let none = Transfer::default();
         let low = self.precision(level + 1);
         let arriving = self.low_side(level, low.0);
-        let returning =
-            if self.contents.partial[level] { self.low_side(level, low.1) } else { none };
+        let returning = if self.contents.partial[level] { self.low_side(level, low.1) } else { none };
         if level == self.operand.top() {
             return [returning, arriving, none, none];
         }
         let high = self.precision(level + 2);
         let leaving = self.high_side(level, high.0);
-        let refilled =
-            if self.contents.partial[level + 1] { self.high_side(level, high.1) } else { none };
+        let refilled = if self.contents.partial[level + 1] { self.high_side(level, high.1) } else { none };
         [returning, arriving, leaving, refilled]
     }
 

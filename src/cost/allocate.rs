@@ -61,9 +61,10 @@ struct Choice {
 }
 
 /// A combination of choices with its sums.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Picked {
-    at: SmallVec<[usize; 3]>,
+    /// Choice per operand of the visit; I1, I2 and O are all there are.
+    at: [usize; 3],
     size: f64,
     metric: f64,
 }
@@ -170,7 +171,7 @@ impl<'a> Allocator<'a> {
             remaining.iter().for_each(|(dim, factor)| extents[*dim] *= *factor as f64);
             self.problem.tensor_size(description, &extents) * precision
         });
-        let mut extents = extents.clone();
+        let mut extents = Extents::from_slice(extents);
         let mut tile = self.problem.tensor_size(description, &extents);
         let choices = &mut self.choices[place];
         choices.clear();
@@ -206,7 +207,7 @@ impl<'a> Allocator<'a> {
         let choices = &self.choices[..visit.operands.len()];
         let capacity = self.problem.hierarchy.memories[visit.memory].size.0 as f64;
         let mut best = None;
-        let trial = Picked { at: SmallVec::from_elem(0, choices.len()), size: 0.0, metric: 0.0 };
+        let trial = Picked { at: [0; 3], size: 0.0, metric: 0.0 };
         self.combine(visit, choices, capacity, trial, 0, &mut best);
         best.ok_or_else(|| {
             let operands = visit.operands.iter().map(|(operand, _)| *operand).collect();
@@ -233,12 +234,11 @@ impl<'a> Allocator<'a> {
                 continue;
             }
             if place + 1 < choices.len() {
-                self.combine(visit, choices, capacity, trial.clone(), place + 1, best);
+                self.combine(visit, choices, capacity, trial, place + 1, best);
             } else if best.as_ref().is_none_or(|best| trial.metric <= best.metric)
-                && (self.allocation == Allocation::Uneven
-                    || self.is_even(visit, choices, &trial.at))
+                && (self.allocation == Allocation::Uneven || self.is_even(visit, choices, &trial.at))
             {
-                *best = Some(trial.clone());
+                *best = Some(trial);
             }
         }
     }
@@ -272,10 +272,7 @@ impl<'a> Allocator<'a> {
             let mut whole = climb.extents.clone();
             order[climb.next..].iter().for_each(|(dim, factor)| whole[*dim] *= *factor as f64);
             let needed = self.problem.tensor_size(description, &whole) * description.bits as f64;
-            return Err(Rejection {
-                top: true,
-                ..reject(visit, SmallVec::from_iter([operand]), needed)
-            });
+            return Err(Rejection { top: true, ..reject(visit, SmallVec::from_iter([operand]), needed) });
         }
         for (dim, factor) in &self.unrolling.operands[operand].levels[level + 1] {
             climb.extents[*dim] *= factor;

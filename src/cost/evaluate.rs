@@ -128,8 +128,8 @@ impl<'a> Mapped<'a> {
     ) -> Result<Priced<'_>, CostError> {
         let problem = self.problem;
         let traffic = Traffic::new(problem, &self.fractional, order, ends, &nestings);
-        let integer = (self.integer.as_ref())
-            .map(|integer| Traffic::new(problem, integer, order, ends, &nestings));
+        let integer =
+            (self.integer.as_ref()).map(|integer| Traffic::new(problem, integer, order, ends, &nestings));
         let words = words(problem, &self.fractional, &traffic)?;
         let energy = self.operation_energy() + memory_energy(problem, &words);
         Ok(Priced { mapped: self, nestings, traffic, integer, words, energy })
@@ -149,8 +149,7 @@ impl<'a> Mapped<'a> {
             allocated: self.loops(order, allocated),
             words: (self.problem.operands.iter())
                 .map(|operand| {
-                    let words =
-                        &priced.words[operand.first..operand.first + 4 * operand.levels.len()];
+                    let words = &priced.words[operand.first..operand.first + 4 * operand.levels.len()];
                     words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect()
                 })
                 .collect(),
@@ -177,9 +176,8 @@ impl<'a> Mapped<'a> {
         (self.problem.nest.operands.iter().zip(ends))
             .map(|(operand, ends)| {
                 let starts = std::iter::once(0).chain(ends.iter().copied());
-                let levels = starts
-                    .zip(ends)
-                    .map(|(start, end)| order[start..*end].iter().map(name).collect());
+                let levels =
+                    starts.zip(ends).map(|(start, end)| order[start..*end].iter().map(name).collect());
                 OperandLoops {
                     operand: operand.name.clone(),
                     memory: operand.memory,
@@ -191,6 +189,11 @@ impl<'a> Mapped<'a> {
 }
 
 impl Priced<'_> {
+    /// A lower bound of the latency: no stall, no loading.
+    pub fn least_latency(&self) -> f64 {
+        self.nestings[0].total() as f64 + self.mapped.drain
+    }
+
     /// The parts of the latency.
     pub fn latency(&self) -> Latency {
         let problem = self.mapped.problem;
@@ -250,8 +253,7 @@ impl Priced<'_> {
             .filter(|(operand, _)| problem.hierarchy.dram == Some(operand.levels[operand.top()]))
             .map(|(operand, contents)| {
                 let bits = |direction: Direction| {
-                    let transfer =
-                        &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
+                    let transfer = &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
                     transfer.bits() * transfer.count
                 };
                 StreamedBits {
@@ -268,11 +270,7 @@ impl Priced<'_> {
 impl Latency {
     /// `latency_total2`.
     pub fn total(&self) -> f64 {
-        self.temporal as f64
-            + self.stall as f64
-            + self.loading.onload
-            + self.loading.offload
-            + self.drain
+        self.temporal as f64 + self.stall as f64 + self.loading.onload + self.loading.offload + self.drain
     }
 }
 
@@ -280,11 +278,8 @@ impl Rejection {
     /// The rejection by names.
     pub fn error(&self, problem: &Problem) -> CostError {
         let memory = &problem.hierarchy.memories[self.memory];
-        let names: Vec<&str> = self
-            .operands
-            .iter()
-            .map(|operand| problem.nest.operands[*operand].name.as_str())
-            .collect();
+        let names: Vec<&str> =
+            self.operands.iter().map(|operand| problem.nest.operands[*operand].name.as_str()).collect();
         let (operand, memory, available) = (names.join(" + "), memory.name.clone(), memory.size.0);
         let needed = self.needed.ceil() as u64;
         if self.top {
@@ -370,8 +365,7 @@ mod tests {
     fn a_dot_product_of_four() {
         let order = [(Dim::new("C"), 4)];
         let evaluation =
-            evaluate(&dot_product(), &one_unit(1024), "unit", &[], &order, Allocation::Uneven)
-                .unwrap();
+            evaluate(&dot_product(), &one_unit(1024), "unit", &[], &order, Allocation::Uneven).unwrap();
         // Four reads of I and W; four writes of O and, partial sums, four reads.
         assert_eq!(evaluation.words, [[[4, 4, 0, 0]], [[4, 0, 0, 0]], [[4, 0, 0, 0]]]);
         // 4 operations, 12 reads of 2 pJ, 4 writes of 3 pJ.
@@ -398,6 +392,18 @@ mod tests {
         assert_eq!(
             error(40),
             "no loop order fits the memories: even the smallest tile of I + W + O needs 72 bits in sram of 40 bits"
+        );
+    }
+
+    #[test]
+    fn operands_have_memory_operands_of_their_own() {
+        let mut nest = dot_product();
+        nest.operands[2].memory = MemoryOperand::I1;
+        let order = [(Dim::new("C"), 4)];
+        let error = evaluate(&nest, &one_unit(1024), "unit", &[], &order, Allocation::Uneven);
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "operands I and W are both linked to I1: link them to different memory operands"
         );
     }
 

@@ -35,8 +35,7 @@ pub(super) fn generate(
         open.iter().map(|array_dim| options(problem, bounds, *array_dim, constraint)).collect();
     let mut rest = vec![1.0; open.len() + 1];
     for position in (0..open.len()).rev() {
-        rest[position] =
-            rest[position + 1] * options[position].iter().map(product).fold(1.0, f64::max);
+        rest[position] = rest[position + 1] * options[position].iter().map(product).fold(1.0, f64::max);
     }
     let mut search = Search { problem, open, options, rest, kept: Vec::new(), count: count.max(1) };
     let mut mapping = fixed.clone();
@@ -81,14 +80,12 @@ impl Search<'_> {
     /// The indicator, or with `rest` > 1 an upper bound of it over all completions.
     fn indicator(&self, mapping: &Mapping, rest: f64) -> f64 {
         let unrolled = mapping.iter().map(product).product::<f64>() * rest;
-        let largest =
-            (0..self.problem.nest.dims.len()).map(|dim| total(mapping, dim)).fold(1.0, f64::max);
+        let largest = (0..self.problem.nest.dims.len()).map(|dim| total(mapping, dim)).fold(1.0, f64::max);
         unrolled + (unrolled / largest - 1.0)
     }
 
     fn admits(&self, indicator: f64) -> bool {
-        self.kept.len() < self.count
-            || self.kept.last().is_some_and(|(worst, _)| indicator > *worst)
+        self.kept.len() < self.count || self.kept.last().is_some_and(|(worst, _)| indicator > *worst)
     }
 }
 
@@ -103,9 +100,7 @@ fn options(
     let hint = constraint.hints.iter().find(|(hinted, _)| hinted == name).map(|(_, dims)| dims);
     let all: Vec<usize> = (0..problem.nest.dims.len()).collect();
     let mut dims: Vec<usize> = match hint {
-        Some(hint) => {
-            all.iter().copied().filter(|dim| hint.contains(&problem.nest.dims[*dim].0)).collect()
-        }
+        Some(hint) => all.iter().copied().filter(|dim| hint.contains(&problem.nest.dims[*dim].0)).collect(),
         None => all.clone(),
     };
     if dims.is_empty() {

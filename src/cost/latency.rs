@@ -44,17 +44,12 @@ struct Activity {
 type PortActivities = SmallVec<[Activity; 8]>;
 
 /// Flags from the effective contents with fractional factors.
-pub(super) fn double_buffering(
-    problem: &Problem,
-    traffic: &Traffic,
-    nestings: &[Nesting],
-) -> Buffering {
+pub(super) fn double_buffering(problem: &Problem, traffic: &Traffic, nestings: &[Nesting]) -> Buffering {
     let mut buffering: Buffering =
         problem.operands.iter().map(|operand| smallvec![false; operand.levels.len() + 1]).collect();
     let capacity = |memory: usize| problem.hierarchy.memories[memory].size.0 as f64;
     let individual = |operand: usize, level: usize| {
-        let bits =
-            traffic.contents[operand].bits(level + 1) / nestings[operand].top_relevant[level + 1];
+        let bits = traffic.contents[operand].bits(level + 1) / nestings[operand].top_relevant[level + 1];
         bits as f64 / capacity(problem.operands[operand].levels[level])
     };
     let mut shared: SmallVec<[f64; 12]> = smallvec![0.0; problem.hierarchy.memories.len()];
@@ -83,12 +78,7 @@ pub(super) fn stall(problem: &Problem, traffic: &Traffic, buffering: &Buffering)
         .fold(0, i64::max) as u64
 }
 
-fn activities(
-    problem: &Problem,
-    port: &PortUse,
-    traffic: &Traffic,
-    buffering: &Buffering,
-) -> PortActivities {
+fn activities(problem: &Problem, port: &PortUse, traffic: &Traffic, buffering: &Buffering) -> PortActivities {
     (port.interfaces.iter())
         .filter(|at| traffic.transfers[**at].count > 0)
         .map(|at| {
@@ -111,17 +101,15 @@ fn activities(
 
 /// Stall (positive) or slack of one port.
 fn port_stall(port: &[Activity]) -> i64 {
-    let alone = |activity: &Activity| {
-        (activity.real as i64 - activity.allowed as i64) * (activity.count as i64 - 1)
-    };
+    let alone =
+        |activity: &Activity| (activity.real as i64 - activity.allowed as i64) * (activity.count as i64 - 1);
     match port {
         [] => 0,
         [activity] => alone(activity),
         several => {
             let stalls = several.iter().map(alone).filter(|slack| *slack > 0).sum::<i64>();
             let slack = several.iter().map(alone).filter(|slack| *slack <= 0).sum::<i64>();
-            let windows =
-                several.iter().map(|one| one.allowed as i64 * (one.count as i64 - 1)).sum::<i64>();
+            let windows = several.iter().map(|one| one.allowed as i64 * (one.count as i64 - 1)).sum::<i64>();
             stalls + (slack + windows - window_union(several) as i64).max(0)
         }
     }

@@ -43,32 +43,30 @@ struct InputLoad {
 
 /// On- and off-loading from the traffic with integer factors. `busy` = total cycles + stall.
 pub(super) fn loading(problem: &Problem, traffic: &Traffic, busy: u64) -> Loading {
-    let mut loads: SmallVec<[Load; 64]> =
-        smallvec::smallvec![Load::default(); problem.interfaces.len()];
+    let mut loads: SmallVec<[Load; 64]> = smallvec::smallvec![Load::default(); problem.interfaces.len()];
     for port in &problem.ports {
         load_port(problem, traffic, port, busy, &mut loads);
     }
     let at = |operand: &Operand, level: usize, direction: Direction| {
         loads[operand.first + 4 * level + direction as usize]
     };
-    let inputs: SmallVec<[InputLoad; 2]> =
-        (problem.operands.iter().filter(|operand| !operand.output))
-            .map(|operand| {
-                let mut load = InputLoad::default();
-                for level in 0..operand.top() {
-                    let fill = at(operand, level, Direction::FromHigh);
-                    let read = at(operand, level + 1, Direction::ToLow);
-                    let cycles = fill.cycles.max(read.cycles);
-                    match (fill.shared, read.shared) {
-                        (true, true) => load.shared += cycles,
-                        (false, false) => load.own += cycles,
-                        // Assigned, not added (MODEL.md 14.6).
-                        _ => load.half = cycles,
-                    }
+    let inputs: SmallVec<[InputLoad; 2]> = (problem.operands.iter().filter(|operand| !operand.output))
+        .map(|operand| {
+            let mut load = InputLoad::default();
+            for level in 0..operand.top() {
+                let fill = at(operand, level, Direction::FromHigh);
+                let read = at(operand, level + 1, Direction::ToLow);
+                let cycles = fill.cycles.max(read.cycles);
+                match (fill.shared, read.shared) {
+                    (true, true) => load.shared += cycles,
+                    (false, false) => load.own += cycles,
+                    // Assigned, not added (MODEL.md 14.6).
+                    _ => load.half = cycles,
                 }
-                load
-            })
-            .collect();
+            }
+            load
+        })
+        .collect();
     let onload = match inputs.as_slice() {
         [] => 0.0,
         [one] => one.own,
@@ -126,8 +124,6 @@ fn is_partial_sum(problem: &Problem, interface: &Interface) -> bool {
 pub(super) fn drain(problem: &Problem, mapping: &super::unroll::Mapping) -> f64 {
     (problem.hierarchy.array.systolic.iter())
         .filter_map(|array_dim| mapping.get(*array_dim))
-        .map(|factors| {
-            (factors.iter().map(|(_, factor)| factor).product::<f64>().ceil() - 1.0).max(0.0)
-        })
+        .map(|factors| (factors.iter().map(|(_, factor)| factor).product::<f64>().ceil() - 1.0).max(0.0))
         .sum()
 }

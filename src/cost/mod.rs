@@ -4,8 +4,8 @@
 //! `unroll`), loop order and uneven allocation of loops to memories (`temporal`, `allocate`), word
 //! accesses per memory, operand and direction with their energy (`access`), stalls from double
 //! buffering and port sharing (`latency`), on- and off-loading (`load`), all of one loop order
-//! (`evaluate`), search over loop orders ([`search`]), and the shared content-keyed table of results
-//! ([`table`]). `problem` is the nest on the hierarchy in flat indices, which all of these read.
+//! (`evaluate`), search over loop orders ([`mod@search`]), and the shared content-keyed table of results
+//! ([`mod@table`]). `problem` is the nest on the hierarchy in flat indices, which all of these read.
 //!
 //! Invariant: this module knows neither allocation nor schedule.
 
@@ -81,18 +81,7 @@ pub struct SpatialConstraint {
 
 /// What a search minimises.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    clap::ValueEnum,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
@@ -117,18 +106,7 @@ impl fmt::Display for Objective {
 
 /// Which rules the model follows.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    clap::ValueEnum,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Model {
@@ -154,12 +132,7 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self {
-            objective: Objective::Latency,
-            lpf_limit: 6,
-            spatial_mappings: 3,
-            model: Model::Zigzag,
-        }
+        Self { objective: Objective::Latency, lpf_limit: 6, spatial_mappings: 3, model: Model::Zigzag }
     }
 }
 
@@ -250,6 +223,18 @@ pub enum CostError {
         /// Core name.
         core: String,
     },
+    /// Two operands linked to one memory operand.
+    #[error(
+        "operands {first} and {second} are both linked to {memory}: link them to different memory operands"
+    )]
+    OperandTwice {
+        /// Operand name.
+        first: String,
+        /// The other's name.
+        second: String,
+        /// The memory operand.
+        memory: MemoryOperand,
+    },
     /// No loop order fits.
     #[error(
         "no loop order fits the memories: even the smallest tile of {operand} needs {needed} bits in {memory} of {available} bits"
@@ -285,9 +270,7 @@ pub enum CostError {
         core: String,
     },
     /// A fixed spatial mapping names an array dimension the core lacks.
-    #[error(
-        "the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}"
-    )]
+    #[error("the mapping unrolls over {array_dim}, but core {core} has array dimensions {available}")]
     NoSuchArrayDim {
         /// Array dimension asked for.
         array_dim: String,
@@ -297,9 +280,7 @@ pub enum CostError {
         available: String,
     },
     /// A port the movement needs is missing.
-    #[error(
-        "memory {memory} has no port for {operand} {direction}: add it to the allocation of a port"
-    )]
+    #[error("memory {memory} has no port for {operand} {direction}: add it to the allocation of a port")]
     NoPort {
         /// Memory name.
         memory: String,

@@ -130,11 +130,7 @@ pub(super) struct PortUse {
 
 impl<'a> Problem<'a> {
     /// Lays out the nest on the hierarchy. `core` is named in errors.
-    pub fn new(
-        nest: &'a LoopNest,
-        hierarchy: &'a Hierarchy,
-        core: &str,
-    ) -> Result<Self, CostError> {
+    pub fn new(nest: &'a LoopNest, hierarchy: &'a Hierarchy, core: &str) -> Result<Self, CostError> {
         let mut operands = Vec::with_capacity(nest.operands.len());
         let mut first = 0;
         for (position, operand) in nest.operands.iter().enumerate() {
@@ -144,6 +140,14 @@ impl<'a> Problem<'a> {
                     operand: operand.name.clone(),
                     memory: operand.memory,
                     core: core.to_owned(),
+                });
+            }
+            if let Some(other) = nest.operands[..position].iter().find(|other| other.memory == operand.memory)
+            {
+                return Err(CostError::OperandTwice {
+                    first: other.name.clone(),
+                    second: operand.name.clone(),
+                    memory: operand.memory,
                 });
             }
             first += 4 * flat.levels.len();
@@ -202,11 +206,8 @@ impl<'a> Problem<'a> {
             for (level, memory) in operand.levels.iter().enumerate() {
                 let description = &self.hierarchy.memories[*memory];
                 for direction in Direction::ALL {
-                    let cost = if direction.is_read() {
-                        description.read_cost
-                    } else {
-                        description.write_cost
-                    };
+                    let cost =
+                        if direction.is_read() { description.read_cost } else { description.write_cost };
                     self.interfaces.push(Interface {
                         operand: position,
                         level,
@@ -239,8 +240,7 @@ impl<'a> Problem<'a> {
         for wanted in &description.operands {
             for position in 0..self.interfaces.len() {
                 let interface = &mut self.interfaces[position];
-                if interface.memory != memory || self.operands[interface.operand].memory != *wanted
-                {
+                if interface.memory != memory || self.operands[interface.operand].memory != *wanted {
                     continue;
                 }
                 self.by_memory.push(position);
@@ -350,8 +350,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 fn visits(hierarchy: &Hierarchy, operands: &[Operand]) -> Vec<Visit> {
     let below = predecessors(hierarchy);
     let mut waiting: Vec<usize> = below.iter().map(Vec::len).collect();
-    let mut order: Vec<usize> =
-        (0..below.len()).filter(|memory| below[*memory].is_empty()).collect();
+    let mut order: Vec<usize> = (0..below.len()).filter(|memory| below[*memory].is_empty()).collect();
     let mut next = 0;
     while let Some(memory) = order.get(next).copied() {
         next += 1;
@@ -370,8 +369,7 @@ fn visits(hierarchy: &Hierarchy, operands: &[Operand]) -> Vec<Visit> {
             operands: (hierarchy.memories[memory].operands.iter())
                 .filter_map(|wanted| {
                     let operand = operands.iter().position(|operand| operand.memory == *wanted)?;
-                    let level =
-                        operands[operand].levels.iter().position(|level| *level == memory)?;
+                    let level = operands[operand].levels.iter().position(|level| *level == memory)?;
                     Some((operand, level))
                 })
                 .collect(),
@@ -387,9 +385,7 @@ pub(super) fn predecessors(hierarchy: &Hierarchy) -> Vec<Vec<usize>> {
         .map(|(position, memory)| {
             let mut below: Vec<usize> = (memory.operands.iter())
                 .filter_map(|operand| {
-                    (0..position)
-                        .rev()
-                        .find(|lower| hierarchy.memories[*lower].operands.contains(operand))
+                    (0..position).rev().find(|lower| hierarchy.memories[*lower].operands.contains(operand))
                 })
                 .collect();
             below.sort_unstable();

@@ -2,18 +2,20 @@
 //!
 //! ```text
 //! latency  138048 cycles = 112896 temporal + 0 stall + 25088 onload + 2 offload + 62 drain
-//! energy   66996200 pJ
-//!             I1        I2         O     total
-//! array                                 4624220   6.9 %
-//! rf_128B  ...
+//! energy          I1        I2         O        pJ   share
+//! rf_128B             10986025            10986025  16.4 %
 //! unrolled D1: K 32   D2: C 32
-//! loop     O         W        I          (the memory each operand's loop runs in, outermost first)
-//! K 2      sram_2MB  rf_128B  sram_2MB
+//! loop          O        W         I
+//! K 2    sram_2MB  rf_128B  sram_2MB
 //! ```
+//!
+//! Loops stand outermost first, each with the memory in which it runs for every operand. `Display`
+//! does without the hierarchy: memories are levels (L0 is nearest the array), energy is a total.
 
 use super::{Cost, Hierarchy, OperandLoops};
 use crate::units::three_digits;
 use crate::workload::MemoryOperand;
+use std::fmt;
 
 impl Cost {
     /// A short table of the cost on the hierarchy it was computed for.
@@ -21,7 +23,12 @@ impl Cost {
         let mut text = self.latency_line();
         text.push_str(&aligned(&self.energy_rows(hierarchy)));
         text.push_str(&self.spatial_line());
-        text.push_str(&aligned(&self.loop_rows(hierarchy)));
+        text.push_str(&aligned(&self.loop_rows(|operand| {
+            (hierarchy.memories.iter())
+                .filter(|memory| memory.operands.contains(&operand.memory))
+                .map(|memory| memory.name.clone())
+                .collect()
+        })));
         text
     }
 
@@ -31,11 +38,8 @@ impl Cost {
         (self.accesses.iter())
             .filter(|access| access.memory == memory && access.operand == operand)
             .map(|access| {
-                let cost = if access.direction.is_read() {
-                    description.read_cost
-                } else {
-                    description.write_cost
-                };
+                let cost =
+                    if access.direction.is_read() { description.read_cost } else { description.write_cost };
                 access.words as f64 * cost.0
             })
             .sum()
@@ -49,8 +53,7 @@ impl Cost {
             (self.offload, "offload"),
             (self.drain, "drain"),
         ];
-        let parts: Vec<String> =
-            parts.iter().map(|(cycles, name)| format!("{} {name}", cycles.0)).collect();
+        let parts: Vec<String> = parts.iter().map(|(cycles, name)| format!("{} {name}", cycles.0)).collect();
         let used = three_digits(100.0 * self.ideal.0 / self.latency.0);
         format!("latency  {} = {}\nutilisation {used} %\n", self.latency, parts.join(" + "))
     }
@@ -92,14 +95,12 @@ impl Cost {
                 format!("{}: {}", entry.array_dim, factors.join(", "))
             })
             .collect();
-        format!(
-            "unrolled {}\n",
-            if dims.is_empty() { "nothing".to_owned() } else { dims.join("   ") }
-        )
+        format!("unrolled {}\n", if dims.is_empty() { "nothing".to_owned() } else { dims.join("   ") })
     }
 
-    /// Per loop, outermost first, the memory in which it runs for each operand.
-    fn loop_rows(&self, hierarchy: &Hierarchy) -> Vec<Vec<String>> {
+    /// Per loop, outermost first, the memory in which it runs for each operand. `levels` names the
+    /// memories of an operand, lowest first.
+    fn loop_rows(&self, levels: impl Fn(&OperandLoops) -> Vec<String>) -> Vec<Vec<String>> {
         let mut header = vec!["loop".to_owned()];
         header.extend(self.temporal_mapping.iter().map(|operand| operand.operand.clone()));
         let mut rows: Vec<Vec<String>> = (self.temporal_mapping.first().into_iter())
@@ -107,7 +108,7 @@ impl Cost {
             .map(|(dim, factor)| vec![format!("{dim} {factor}")])
             .collect();
         for operand in &self.temporal_mapping {
-            for (row, memory) in rows.iter_mut().zip(homes(operand, hierarchy)) {
+            for (row, memory) in rows.iter_mut().zip(homes(operand, levels(operand))) {
                 row.push(memory);
             }
         }
@@ -117,27 +118,35 @@ impl Cost {
     }
 }
 
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let array = self.operation_energy.0 * self.operations as f64;
+        let levels =
+            |operand: &OperandLoops| (0..operand.levels.len()).map(|level| format!("L{level}")).collect();
+        f.write_str(&self.latency_line())?;
+        writeln!(f, "energy   {:.0} pJ, of which the array {array:.0}", self.energy.0)?;
+        f.write_str(&self.spatial_line())?;
+        f.write_str(&aligned(&self.loop_rows(levels)))
+    }
+}
+
 /// The memory of every loop of an operand, innermost first.
-fn homes(operand: &OperandLoops, hierarchy: &Hierarchy) -> Vec<String> {
-    let holding =
-        hierarchy.memories.iter().filter(|memory| memory.operands.contains(&operand.memory));
-    (holding.zip(&operand.levels))
-        .flat_map(|(memory, loops)| std::iter::repeat_n(memory.name.clone(), loops.len()))
+fn homes(operand: &OperandLoops, levels: Vec<String>) -> Vec<String> {
+    (levels.into_iter().zip(&operand.levels))
+        .flat_map(|(memory, loops)| std::iter::repeat_n(memory, loops.len()))
         .collect()
 }
 
 /// Rows with aligned columns: the first to the left, the others to the right.
 fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let cell =
-                if column == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
+            let cell = if column == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
             line.push_str(&cell);
         }
         text.push_str(line.trim_end());

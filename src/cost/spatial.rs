@@ -66,12 +66,9 @@ pub(super) fn mappings(
     let mut fixed = lookup(problem, core, &constraint.fixed)?;
     cut(problem, &bounds, &mut fixed);
     let open: Vec<usize> = (0..array.len())
-        .filter(|array_dim| {
-            !constraint.fixed.iter().any(|entry| entry.array_dim == array[*array_dim].0)
-        })
+        .filter(|array_dim| !constraint.fixed.iter().any(|entry| entry.array_dim == array[*array_dim].0))
         .collect();
-    let mut mappings =
-        super::generate::generate(problem, &bounds, &fixed, &open, constraint, count);
+    let mut mappings = super::generate::generate(problem, &bounds, &fixed, &open, constraint, count);
     for mapping in &mut mappings {
         fit_innermost(problem, mapping);
     }
@@ -79,11 +76,7 @@ pub(super) fn mappings(
 }
 
 /// Array and loop dimensions by name; loop dimensions the nest lacks are left out.
-pub(super) fn lookup(
-    problem: &Problem,
-    core: &str,
-    spatial: &[ArrayMapping],
-) -> Result<Mapping, CostError> {
+pub(super) fn lookup(problem: &Problem, core: &str, spatial: &[ArrayMapping]) -> Result<Mapping, CostError> {
     let array = &problem.hierarchy.array.dims;
     let mut mapping: Mapping = vec![Factors::new(); array.len()];
     for entry in spatial {
@@ -96,9 +89,8 @@ pub(super) fn lookup(
             });
         };
         mapping[array_dim].extend(
-            (entry.unrolled.iter()).filter_map(|(dim, factor)| {
-                problem.position(dim).map(|position| (position, *factor))
-            }),
+            (entry.unrolled.iter())
+                .filter_map(|(dim, factor)| problem.position(dim).map(|position| (position, *factor))),
         );
     }
     Ok(mapping)
@@ -113,10 +105,7 @@ pub(super) fn bounds(problem: &Problem) -> Bounds {
     for interface in &problem.interfaces {
         let operand = &problem.operands[interface.operand];
         let wanted = if operand.output { Direction::FromLow } else { Direction::ToLow };
-        if interface.direction != wanted
-            || !below[interface.memory].is_empty()
-            || operand.partial_bits == 0
-        {
+        if interface.direction != wanted || !below[interface.memory].is_empty() || operand.partial_bits == 0 {
             continue;
         }
         let words = interface.bandwidth_max / operand.partial_bits;
@@ -161,12 +150,7 @@ pub(super) fn product(factors: &Factors) -> f64 {
 
 /// Product of the factors of one loop dimension over all array dimensions.
 pub(super) fn total(mapping: &Mapping, dim: usize) -> f64 {
-    mapping
-        .iter()
-        .flatten()
-        .filter(|(present, _)| *present == dim)
-        .map(|(_, factor)| factor)
-        .product()
+    mapping.iter().flatten().filter(|(present, _)| *present == dim).map(|(_, factor)| factor).product()
 }
 
 /// Lowers factors until the distinct data below every innermost memory fits it.

@@ -46,11 +46,7 @@ impl CostTable {
 
     /// The cost of `key`, computed if absent. Two threads may compute one key at once; the first to
     /// end wins, and both get its result.
-    pub fn get(
-        &self,
-        key: &CostKey,
-        compute: impl FnOnce() -> Result<Cost, CostError>,
-    ) -> SharedCost {
+    pub fn get(&self, key: &CostKey, compute: impl FnOnce() -> Result<Cost, CostError>) -> SharedCost {
         if let Some(cost) = self.lookup(key) {
             return cost;
         }
@@ -65,11 +61,7 @@ impl CostTable {
     }
 
     /// Computes all absent keys in parallel.
-    pub fn fill(
-        &self,
-        keys: &[CostKey],
-        compute: impl Fn(&CostKey) -> Result<Cost, CostError> + Sync,
-    ) {
+    pub fn fill(&self, keys: &[CostKey], compute: impl Fn(&CostKey) -> Result<Cost, CostError> + Sync) {
         keys.par_iter().for_each(|key| {
             self.get(key, || compute(key));
         });

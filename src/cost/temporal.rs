@@ -33,8 +33,7 @@ pub(super) fn temporal_sizes(problem: &Problem, fractional: &Unrolling) -> Vec<L
 /// Prime loops merged to at most `limit` (raised to the number of dimensions), grouped by dimension
 /// in the order of the nest, ascending factors. Never empty.
 pub(super) fn loops(sizes: &[Loop], limit: usize) -> Vec<Loop> {
-    let mut groups: Vec<(usize, Vec<u64>)> =
-        sizes.iter().map(|(dim, size)| (*dim, primes(*size))).collect();
+    let mut groups: Vec<(usize, Vec<u64>)> = sizes.iter().map(|(dim, size)| (*dim, primes(*size))).collect();
     let limit = limit.max(groups.len());
     while groups.iter().map(|(_, factors)| factors.len()).sum::<usize>() > limit {
         let most = groups.iter().map(|(_, factors)| factors.len()).max().unwrap_or(0);
@@ -42,9 +41,8 @@ pub(super) fn loops(sizes: &[Loop], limit: usize) -> Vec<Loop> {
             merge_smallest(factors);
         }
     }
-    let loops: Vec<Loop> = (groups.iter())
-        .flat_map(|(dim, factors)| factors.iter().map(|factor| (*dim, *factor)))
-        .collect();
+    let loops: Vec<Loop> =
+        (groups.iter()).flat_map(|(dim, factors)| factors.iter().map(|factor| (*dim, *factor))).collect();
     if loops.is_empty() { vec![(0, 1)] } else { loops }
 }
 
@@ -177,15 +175,12 @@ mod tests {
     }
 
     fn orders(loops: &[Loop]) -> Vec<String> {
-        let dims: Vec<(Dim, u64)> =
-            ["A", "B", "C"].iter().map(|name| (Dim::new(name), 1)).collect();
+        let dims: Vec<(Dim, u64)> = ["A", "B", "C"].iter().map(|name| (Dim::new(name), 1)).collect();
         let mut orders = Orders::new(&dims, loops);
         let mut order = Vec::new();
         let mut all = Vec::new();
         while orders.next_into(&mut order) {
-            all.push(
-                order.iter().map(|(dim, factor)| format!("{}{factor}", dims[*dim].0)).collect(),
-            );
+            all.push(order.iter().map(|(dim, factor)| format!("{}{factor}", dims[*dim].0)).collect());
         }
         all
     }

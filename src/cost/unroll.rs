@@ -59,11 +59,8 @@ impl Unrolling {
     /// Converts the factors and attaches them to levels.
     pub fn new(problem: &Problem, mapping: &Mapping, version: Version) -> Self {
         let converted = convert(problem, mapping, version);
-        let operands = problem
-            .operands
-            .iter()
-            .map(|operand| Unrolled::new(problem, operand, &converted))
-            .collect();
+        let operands =
+            problem.operands.iter().map(|operand| Unrolled::new(problem, operand, &converted)).collect();
         Self { operands }
     }
 }
@@ -71,25 +68,20 @@ impl Unrolling {
 fn convert(problem: &Problem, mapping: &Mapping, version: Version) -> Mapping {
     let array = &problem.hierarchy.array.dims;
     let limited: Mapping = (mapping.iter().zip(array))
-        .map(|(factors, (_, size))| {
-            factors.iter().map(|(dim, f)| (*dim, f.min(*size as f64))).collect()
-        })
+        .map(|(factors, (_, size))| factors.iter().map(|(dim, f)| (*dim, f.min(*size as f64))).collect())
         .collect();
-    let factor_on =
-        |factors: &Factors, dim| factors.iter().find(|(x, _)| *x == dim).map(|(_, f)| *f);
+    let factor_on = |factors: &Factors, dim| factors.iter().find(|(x, _)| *x == dim).map(|(_, f)| *f);
     let mut converted: Mapping = Vec::with_capacity(limited.len());
     for (position, factors) in limited.iter().enumerate() {
         let mut kept = Factors::new();
         for (dim, factor) in factors {
-            let largest =
-                limited.iter().filter_map(|other| factor_on(other, *dim)).fold(0.0, f64::max);
+            let largest = limited.iter().filter_map(|other| factor_on(other, *dim)).fold(0.0, f64::max);
             let first = limited.iter().position(|other| factor_on(other, *dim) == Some(largest));
             if first != Some(position) {
                 kept.push((*dim, *factor));
                 continue;
             }
-            let earlier: f64 =
-                converted.iter().filter_map(|other| factor_on(other, *dim)).product();
+            let earlier: f64 = converted.iter().filter_map(|other| factor_on(other, *dim)).product();
             let size = problem.dim_size(*dim) as f64;
             let rounds = (size / (factor * earlier)).ceil();
             let even = size / rounds / earlier;
@@ -107,9 +99,7 @@ impl Unrolled {
         for memory in &operand.levels {
             let mut below = Factors::new();
             for array_dim in 0..mapping.len() {
-                if left[array_dim]
-                    && problem.hierarchy.memories[*memory].served.contains(&array_dim)
-                {
+                if left[array_dim] && problem.hierarchy.memories[*memory].served.contains(&array_dim) {
                     left[array_dim] = false;
                     merge(&mut below, &mapping[array_dim]);
                 }
@@ -145,10 +135,8 @@ impl Unrolled {
         let from = |products: &[f64], level: usize| products[level..].iter().product::<f64>();
         let unique: Vec<f64> = (0..levels.len()).map(|level| from(&relevant, level)).collect();
         let top = levels.len() - 1;
-        let boost = (0..top)
-            .map(|v| (unique[v] / unique[v + 1]).round_ties_even() as u64)
-            .chain([1])
-            .collect();
+        let boost =
+            (0..top).map(|v| (unique[v] / unique[v + 1]).round_ties_even() as u64).chain([1]).collect();
         let unit_count = (0..=top).map(|v| from(&all, v).round_ties_even() as u64).collect();
         Self { levels, unit_count, boost }
     }
@@ -161,5 +149,92 @@ fn merge(into: &mut Factors, factors: &Factors) {
             Some((_, product)) => *product *= factor,
             None => into.push((*dim, *factor)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accelerator::{Array, Direction, Memory, Port, PortKind};
+    use crate::cost::Hierarchy;
+    use crate::units::{Bits, BitsPerCycle, Picojoules};
+    use crate::workload::nest::{LoopNest, NestOperand};
+    use crate::workload::{Dim, MemoryOperand};
+    use smallvec::smallvec;
+
+    fn nest(k: u64) -> LoopNest {
+        let output = NestOperand {
+            name: "O".to_owned(),
+            memory: MemoryOperand::O,
+            indices: vec![Dim::new("K")],
+            bits: 8,
+            partial_bits: 8,
+            constant: false,
+        };
+        LoopNest {
+            operator: "Add".to_owned(),
+            dims: vec![(Dim::new("K"), k), (Dim::new("C"), 64)],
+            relations: Vec::new(),
+            operands: vec![output],
+        }
+    }
+
+    fn array(units: [u64; 2]) -> Hierarchy {
+        let register = Memory {
+            name: "register".to_owned(),
+            size: Bits(8),
+            read_cost: Picojoules(0.0),
+            write_cost: Picojoules(0.0),
+            operands: vec![MemoryOperand::O],
+            ports: vec![Port {
+                name: "rw".to_owned(),
+                kind: PortKind::ReadWrite,
+                bandwidth_min: BitsPerCycle(8),
+                bandwidth_max: BitsPerCycle(8),
+                allocation: Direction::ALL.map(|direction| (MemoryOperand::O, direction)).to_vec(),
+            }],
+            served: Vec::new(),
+            double_buffering: false,
+            area: 0.0,
+            latency: 1,
+            shared_instance: None,
+        };
+        let shared = Memory { name: "sram".to_owned(), served: vec![0, 1], ..register.clone() };
+        Hierarchy {
+            array: Array {
+                dims: vec![("D1".to_owned(), units[0]), ("D2".to_owned(), units[1])],
+                unit_energy: Picojoules(1.0),
+                unit_area: 0.0,
+                systolic: Vec::new(),
+            },
+            memories: vec![register, shared],
+            dram: None,
+        }
+    }
+
+    fn factor(k: u64, units: u64, wanted: f64, version: Version) -> f64 {
+        let (nest, hierarchy) = (nest(k), array([units, 1]));
+        let problem = Problem::new(&nest, &hierarchy, "core").unwrap();
+        convert(&problem, &vec![smallvec![(0, wanted)], smallvec![]], version)[0][0].1
+    }
+
+    #[test]
+    fn rounds_are_made_equal() {
+        // 50 on 32 units: two rounds of 25. 27 on 4: seven rounds of 27/7, or 3 whole ones.
+        assert_eq!(factor(50, 32, 32.0, Version::Fractional), 25.0);
+        assert_eq!(factor(27, 4, 4.0, Version::Fractional), 27.0 / 7.0);
+        assert_eq!(factor(27, 4, 4.0, Version::Integer), 3.0);
+        assert_eq!(factor(64, 16, 99.0, Version::Fractional), 16.0);
+    }
+
+    #[test]
+    fn irrelevant_units_share_one_word() {
+        let (nest, hierarchy) = (nest(32), array([8, 4]));
+        let problem = Problem::new(&nest, &hierarchy, "core").unwrap();
+        let mapping = vec![smallvec![(0, 8.0)], smallvec![(1, 4.0)]];
+        let unrolling = Unrolling::new(&problem, &mapping, Version::Fractional);
+        // 32 registers, one sram. The sram delivers 8 words for 8 outputs, each to 4 units.
+        assert_eq!(unrolling.operands[0].unit_count, [32, 32, 1]);
+        assert_eq!(unrolling.operands[0].boost, [1, 8, 1]);
     }
 }

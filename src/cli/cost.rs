@@ -1,0 +1,172 @@
+//! `millstream cost`: intra-core cost of every layer on every kind of core that may run it.
+
+use super::input::{self, InputArgs};
+use super::{Failure, Format};
+use crate::cn::refine::class_of_box;
+use crate::cost::{CostTable, Objective};
+use crate::ids::{ClassId, CoreId, LayerId};
+use crate::ledger::NodeCost;
+use crate::pipeline::Problem;
+use crate::placement::{PlacedNode, place_operands};
+use crate::units::three_digits;
+use clap::Args;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Arguments of `cost`.
+#[derive(Args)]
+pub(super) struct CostArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// What the search over mappings minimises.
+    #[arg(long, value_enum, default_value_t = Objective::Energy)]
+    objective: Objective,
+    /// Most loops of an ordering.
+    #[arg(long, default_value_t = 6, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
+    lpf_limit: u8,
+    /// Print the loop nest and its costs for one layer.
+    #[arg(long, value_name = "LAYER")]
+    explain: Option<String>,
+}
+
+/// One row of the result, as DESIGN.md section 6 has it.
+#[derive(Serialize)]
+struct Row {
+    layer: String,
+    core: String,
+    energy_pj: f64,
+    latency_cycles: f64,
+    ideal_cycles: f64,
+    stall_cycles: f64,
+    onload_cycles: f64,
+    offload_cycles: f64,
+    spatial: String,
+    temporal: String,
+    evaluated: u64,
+    pruned: u64,
+}
+
+pub(super) fn cost(args: &CostArgs, format: Format) -> Result<(), Failure> {
+    let (workload, _) = input::workload(&args.input.workload, &args.input.reading)?;
+    let (accelerator, _) = input::accelerator(&args.input.accelerator)?;
+    let (mapping, _) = input::mapping(args.input.mapping.as_deref(), Some(&accelerator))?;
+    let mut problem = Problem::new(workload, accelerator, mapping)?;
+    problem.search.objective = args.objective;
+    problem.search.lpf_limit = usize::from(args.lpf_limit);
+    if let Some(name) = &args.explain
+        && !problem.workload.layers.iter().any(|layer| layer.name == *name)
+    {
+        let names = problem.workload.layers.iter().map(|layer| layer.name.as_str());
+        let near = crate::diagnostic::nearest(name, names);
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        return Err(Failure::Input(format!("--explain: the workload has no layer `{name}`{hint}")));
+    }
+    let costed = costs(&problem)?;
+    if let Some(name) = &args.explain {
+        for (node, cost) in costed.iter().filter(|(node, _)| problem.workload.layer(node.layer).name == *name) {
+            let hierarchy = problem.costing().hierarchy(node);
+            println!("{name} on core {}:\n{}", core_name(&problem, node.core), cost.cost.show(&hierarchy));
+        }
+        return Ok(());
+    }
+    let rows: Vec<Row> = costed.iter().map(|(node, cost)| row(&problem, node, cost)).collect();
+    match format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&rows).expect("plain data serialises")),
+        Format::Table => print_table(&rows),
+    }
+    Ok(())
+}
+
+/// Every layer as a whole on one core of each kind that may run it.
+fn costs(problem: &Problem) -> Result<Vec<(PlacedNode, NodeCost)>, Failure> {
+    let table = CostTable::new();
+    let mut jobs: Vec<(LayerId, CoreId)> = Vec::new();
+    for layer in problem.workload.layer_ids() {
+        let mut kinds = BTreeSet::new();
+        for choice in &problem.space.layers[layer.index()] {
+            for core in &choice.cores {
+                if kinds.insert(problem.accelerator.core(*core).kind) {
+                    jobs.push((layer, *core));
+                }
+            }
+        }
+    }
+    let costed: Vec<Result<(PlacedNode, NodeCost), Failure>> = (jobs.into_par_iter())
+        .map(|(layer, core)| {
+            let description = problem.workload.layer(layer);
+            let whole: Vec<Range<u64>> = description.dims.iter().map(|dim| 0..dim.size).collect();
+            let class = class_of_box(&problem.workload, description, &whole);
+            let operands = place_operands(&problem.workload, &problem.accelerator, layer, &class, core)?;
+            let node = PlacedNode { layer, class: ClassId(0), core, operands };
+            Ok(problem.costing().node(&class, node, &table)?)
+        })
+        .collect();
+    costed.into_iter().collect()
+}
+
+fn core_name(problem: &Problem, core: CoreId) -> String {
+    problem.accelerator.kind(core).name.clone()
+}
+
+fn row(problem: &Problem, node: &PlacedNode, cost: &NodeCost) -> Row {
+    let cost = &cost.cost;
+    let spatial: Vec<String> = (cost.spatial.iter())
+        .map(|mapping| {
+            let unrolled: Vec<String> =
+                mapping.unrolled.iter().map(|(dim, factor)| format!("{dim} {}", three_digits(*factor))).collect();
+            format!("{}: {}", mapping.array_dim, unrolled.join(" x "))
+        })
+        .collect();
+    let temporal: Vec<String> = (cost.temporal_mapping.iter())
+        .map(|operand| {
+            let levels: Vec<String> = (operand.levels.iter())
+                .map(|loops| loops.iter().map(|(dim, n)| format!("{dim} {n}")).collect::<Vec<_>>().join(" "))
+                .collect();
+            format!("{}: {}", operand.operand, levels.join(" | "))
+        })
+        .collect();
+    Row {
+        layer: problem.workload.layer(node.layer).name.clone(),
+        core: core_name(problem, node.core),
+        energy_pj: cost.energy.0,
+        latency_cycles: cost.latency.0,
+        ideal_cycles: cost.ideal.0,
+        stall_cycles: cost.stall.0,
+        onload_cycles: cost.onload.0,
+        offload_cycles: cost.offload.0,
+        spatial: spatial.join("; "),
+        temporal: temporal.join("; "),
+        evaluated: cost.evaluated,
+        pruned: cost.pruned,
+    }
+}
+
+fn print_table(rows: &[Row]) {
+    let width = rows.iter().map(|row| row.layer.chars().count()).max().unwrap_or(5).max(5);
+    let core = rows.iter().map(|row| row.core.chars().count()).max().unwrap_or(4).max(4);
+    println!(
+        "{:<width$}  {:<core$}  {:>14}  {:>12}  {:>12}  {:>10}  {:>9}  {:>9}  spatial",
+        "layer", "core", "energy pJ", "cycles", "ideal", "stall", "on-load", "off-load"
+    );
+    for row in rows {
+        println!(
+            "{:<width$}  {:<core$}  {:>14.1}  {:>12}  {:>12}  {:>10}  {:>9}  {:>9}  {}",
+            row.layer,
+            row.core,
+            row.energy_pj,
+            row.latency_cycles,
+            row.ideal_cycles,
+            row.stall_cycles,
+            row.onload_cycles,
+            row.offload_cycles,
+            row.spatial
+        );
+    }
+    let total = |value: fn(&Row) -> f64| rows.iter().map(value).sum::<f64>();
+    println!(
+        "{:<width$}  {:<core$}  {:>14.1}  {:>12}  {:>12}",
+        "total", "", total(|row| row.energy_pj), total(|row| row.latency_cycles), total(|row| row.ideal_cycles)
+    );
+}

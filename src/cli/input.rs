@@ -1,0 +1,151 @@
+//! Finding and reading the inputs: shipped by name, files by path.
+
+use super::Failure;
+use crate::accelerator::{Accelerator, yaml as accelerators};
+use crate::library;
+use crate::mapping::{Mapping, yaml as mappings};
+use crate::report::InputFile;
+use crate::workload::onnx::{Activations, Precision, ReadOptions};
+use crate::workload::{Workload, onnx, yaml as workloads};
+use clap::{Args, ValueEnum};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The inputs of a command.
+#[derive(Args)]
+pub(super) struct InputArgs {
+    /// Workload: a shipped network (see `millstream list`), an ONNX file, or ZigZag's YAML.
+    #[arg(short, long, value_name = "NAME|FILE")]
+    pub workload: String,
+    /// Accelerator: a shipped one (see `millstream list`), an accelerator file, or a core file.
+    #[arg(short, long, value_name = "NAME|FILE")]
+    pub accelerator: String,
+    /// Mapping file (Stream's, ZigZag's, or the mapping.yaml of a result).
+    #[arg(short, long, value_name = "FILE")]
+    pub mapping: Option<PathBuf>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+/// How ONNX files are read.
+#[derive(Args)]
+pub(super) struct ReadingArgs {
+    /// Bind a dynamic dimension of an ONNX file.
+    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = parse_dim)]
+    pub dims: Vec<(String, u64)>,
+    /// Activation functions: folded into their producer, or layers of their own.
+    #[arg(long, value_enum, default_value_t = ActivationsArg::Fold)]
+    pub activations: ActivationsArg,
+    /// Precisions: auto (float32 counts as not yet quantised), file, or act=8,weight=4,partial=16.
+    #[arg(long, default_value = "auto", value_parser = parse_precision)]
+    pub precision: Precision,
+}
+
+/// `--activations`.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum ActivationsArg {
+    /// Into their producer.
+    Fold,
+    /// Layers.
+    Separate,
+}
+
+fn parse_dim(text: &str) -> Result<(String, u64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, for example batch=1")?;
+    let value = value.parse::<u64>().ok().filter(|value| *value > 0);
+    Ok((name.to_owned(), value.ok_or("the value must be a whole number above zero")?))
+}
+
+fn parse_precision(text: &str) -> Result<Precision, String> {
+    let expected = "expected auto, file, or act=BITS,weight=BITS,partial=BITS";
+    match text {
+        "auto" => return Ok(Precision::Auto),
+        "file" => return Ok(Precision::File),
+        _ => {}
+    }
+    let mut bits: BTreeMap<&str, u64> = BTreeMap::new();
+    for part in text.split(',') {
+        let (name, value) = part.split_once('=').ok_or(expected)?;
+        bits.insert(name, value.parse().map_err(|_| expected)?);
+    }
+    match (bits.get("act"), bits.get("weight"), bits.get("partial"), bits.len()) {
+        (Some(&act), Some(&weight), Some(&partial), 3) if act * weight * partial > 0 => {
+            Ok(Precision::Fixed { act, weight, partial })
+        }
+        _ => Err(expected.to_owned()),
+    }
+}
+
+impl ReadingArgs {
+    fn options(&self) -> ReadOptions {
+        ReadOptions {
+            dims: self.dims.iter().cloned().collect(),
+            activations: match self.activations {
+                ActivationsArg::Fold => Activations::Fold,
+                ActivationsArg::Separate => Activations::Separate,
+            },
+            precision: self.precision,
+        }
+    }
+}
+
+/// Reads a workload.
+pub(super) fn workload(name: &str, reading: &ReadingArgs) -> Result<(Workload, InputFile), Failure> {
+    let options = reading.options();
+    let path = Path::new(name);
+    if let Some(bytes) = library::workload(name)
+        && !path.exists()
+    {
+        return Ok((onnx::parse(name, bytes, &options)?, hashed("workload", name, bytes)));
+    }
+    let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    if !path.exists() && path.extension().is_none() {
+        return Err(unknown("workload", name, library::workloads()));
+    }
+    let workload = if yaml { workloads::load(path)? } else { onnx::load(path, &options)? };
+    Ok((workload, file("workload", path)?))
+}
+
+/// Reads an accelerator; `run` needs its DRAM as a core of its own.
+pub(super) fn accelerator(name: &str) -> Result<(Accelerator, InputFile), Failure> {
+    let path = Path::new(name);
+    if let Some(text) = library::accelerator(name)
+        && !path.exists()
+    {
+        return Ok((accelerators::find(name)?, hashed("accelerator", name, text.as_bytes())));
+    }
+    if !path.exists() && path.extension().is_none() {
+        return Err(unknown("accelerator", name, library::accelerators()));
+    }
+    let accelerator = accelerators::load(path)?;
+    Ok((accelerator, file("accelerator", path)?))
+}
+
+/// Reads a mapping; an empty one without a file.
+pub(super) fn mapping(path: Option<&Path>, accelerator: Option<&Accelerator>) -> Result<(Mapping, Option<InputFile>), Failure> {
+    match path {
+        Some(path) => Ok((mappings::load(path, accelerator)?, Some(file("mapping", path)?))),
+        None => Ok((Mapping::default(), None)),
+    }
+}
+
+/// The hash of a file.
+pub(super) fn file(role: &str, path: &Path) -> Result<InputFile, Failure> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| Failure::Input(format!("cannot read {}: {error}", path.display())))?;
+    Ok(hashed(role, &path.display().to_string(), &bytes))
+}
+
+fn hashed(role: &str, name: &str, bytes: &[u8]) -> InputFile {
+    let sha256 = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    InputFile { role: role.to_owned(), name: name.to_owned(), sha256 }
+}
+
+fn unknown(role: &str, name: &str, shipped: impl Iterator<Item = &'static str>) -> Failure {
+    let names: Vec<&str> = shipped.collect();
+    let near = crate::diagnostic::nearest(name, names.iter().copied());
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let names = names.join(", ");
+    Failure::Input(format!("there is no {role} `{name}`, neither a file nor shipped ({names}){hint}"))
+}

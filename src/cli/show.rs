@@ -1,0 +1,88 @@
+//! `millstream show` and `millstream list`.
+
+use super::input::{self, ReadingArgs};
+use super::{Failure, Format};
+use crate::cn::refine::refine;
+use crate::fusion::stacks::{Stacking, stacks};
+use crate::fusion::{LayerTiling, Tiling};
+use crate::mapping::Mapping;
+use crate::{allocation, library};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use std::fmt::Display;
+use std::path::PathBuf;
+
+/// Arguments of `show`.
+#[derive(Args)]
+pub(super) struct ShowArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Layers, dimensions, operations, precisions.
+    Workload {
+        /// A shipped network or a file.
+        name: String,
+        #[command(flatten)]
+        reading: ReadingArgs,
+    },
+    /// Cores, memories, links, pools.
+    Accelerator {
+        /// A shipped accelerator or a file.
+        name: String,
+    },
+    /// A mapping file as it was understood.
+    Mapping {
+        /// The file.
+        file: PathBuf,
+    },
+    /// CNs, classes and fragments of a workload cut in rows (one stack per network that fits).
+    Cns {
+        /// A shipped network or a file.
+        workload: String,
+        /// A shipped accelerator or a file.
+        accelerator: String,
+        /// Rows per CN.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+        rows: u64,
+        #[command(flatten)]
+        reading: ReadingArgs,
+    },
+}
+
+pub(super) fn show(args: &ShowArgs, format: Format) -> Result<(), Failure> {
+    match &args.what {
+        What::Workload { name, reading } => print(&input::workload(name, reading)?.0, format),
+        What::Accelerator { name } => print(&input::accelerator(name)?.0, format),
+        What::Mapping { file } => print(&input::mapping(Some(file), None)?.0, format),
+        What::Cns { workload, accelerator, rows, reading } => {
+            let workload = input::workload(workload, reading)?.0;
+            let accelerator = input::accelerator(accelerator)?.0.with_dram()?;
+            let stacks = stacks(&workload, &accelerator, Stacking::Auto);
+            let intra = allocation::space::intra_cuts(&workload, &Mapping::default(), &stacks, *rows)?;
+            let layers = intra.into_iter().map(|intra| LayerTiling { intra, inter: Vec::new() }).collect();
+            let graph = refine(&workload, &Tiling { stacks, layers })?;
+            match format {
+                Format::Json => println!("{}", serde_json::to_string_pretty(&graph).expect("plain data serialises")),
+                Format::Table => print!("{}", graph.table(&workload)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print<T: Display + Serialize>(value: &T, format: Format) {
+    match format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(value).expect("plain data serialises")),
+        Format::Table => print!("{value}"),
+    }
+}
+
+pub(super) fn list() -> Result<(), Failure> {
+    println!("workloads (-w):    {}", library::workloads().collect::<Vec<_>>().join(", "));
+    println!("accelerators (-a): {}", library::accelerators().collect::<Vec<_>>().join(", "));
+    println!("cores (-a, alone): {}", library::cores().collect::<Vec<_>>().join(", "));
+    Ok(())
+}
