@@ -36,8 +36,9 @@
 //! ```
 //!
 //! Reservations of a CN last from its admission to its end, when the output at final precision takes
-//! their place. A spill's transfer frees nothing; the drop that follows it does. A request may wait
-//! before its transfer is issued, and its purpose may be promoted from prefetch to fetch meanwhile.
+//! their place. A spill's transfer frees nothing; the drop that follows it does. A transfer is issued
+//! when its destinations ask for the fragment, or, if they wait for a copy in flight, when that
+//! arrives; its purpose may be promoted from prefetch to fetch meanwhile.
 //!
 //! Not checked: the costs themselves, the routes themselves, the order of queues (Rules (expected
 //! order), (eviction), (prefetch) decide among legal schedules), the kinds and causes of `why` beyond

@@ -24,8 +24,6 @@ pub(super) struct Request {
 #[derive(Default)]
 pub(super) struct Requests {
     open: BTreeMap<(FragmentId, PoolId), Request>,
-    /// When copies of each fragment arrived.
-    arrivals: BTreeMap<FragmentId, Vec<Cycles>>,
 }
 
 impl Requests {
@@ -66,7 +64,8 @@ impl Requests {
         self.open.insert((fragment, pool), request);
     }
 
-    /// A transfer brings a fragment to all its destinations.
+    /// A transfer brings a fragment to all its destinations. It is issued when they ask for it; only a
+    /// copy in flight is worth waiting for, and then it is issued when that arrives (Rule (multicast)).
     pub fn answer(
         &mut self,
         case: &Case<'_>,
@@ -89,14 +88,11 @@ impl Requests {
             if is_write_back(request.purpose) != is_write_back(flow.purpose) {
                 report.add(Violation::TransferForm { transfer, time: flow.time });
             }
-            // A request is issued at once, or waits for a copy in flight and is issued on its arrival.
-            let waited = self.arrivals.get(&fragment).is_some_and(|times| times.contains(&issued));
-            if request.time != issued && !waited {
-                let (first, second) = (request.time, issued);
-                report.add(Violation::MulticastTimes { transfer, fragment, first, second });
+            let requested = request.time;
+            if requested != issued && !space.arrived_at(fragment, issued.0) {
+                report.add(Violation::Waited { transfer, fragment, pool, requested, issued });
             }
         }
-        self.arrivals.entry(fragment).or_default().push(flow.time);
     }
 
     /// The log is over: nothing may be open.

@@ -85,6 +85,12 @@ impl<'a> Space<'a> {
             .any(|(past, since, until)| *past == pool && *since <= start && end <= *until)
     }
 
+    /// Whether a copy of the fragment arrived anywhere at this time.
+    pub fn arrived_at(&self, fragment: FragmentId, time: u64) -> bool {
+        self.copies[fragment.index()].iter().any(|copy| copy.since == Some(time))
+            || self.past[fragment.index()].iter().any(|(_, since, _)| *since == time)
+    }
+
     /// A copy is present from now on. Does not charge its bits.
     pub fn arrive(&mut self, fragment: FragmentId, pool: PoolId, time: u64) {
         if self.is_dram(pool) {

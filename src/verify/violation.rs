@@ -109,8 +109,10 @@ pub enum Violation {
     TransferForm { transfer: TransferId, time: Cycles },
     #[error("{transfer}: brings {fragment} to {pool}, which did not ask for it by {issued}")]
     Unrequested { transfer: TransferId, fragment: FragmentId, pool: PoolId, issued: Cycles },
-    #[error("{transfer}: merges requests for {fragment} of {first} and {second}")]
-    MulticastTimes { transfer: TransferId, fragment: FragmentId, first: Cycles, second: Cycles },
+    #[error(
+        "{transfer}: {fragment} asked for at {requested} in {pool}, issued at {issued}, when no copy arrived anywhere"
+    )]
+    Waited { transfer: TransferId, fragment: FragmentId, pool: PoolId, requested: Cycles, issued: Cycles },
     #[error(
         "{transfer}: reads {fragment} from {pool} during {start}..{end}, which does not hold it all the time"
     )]

@@ -69,16 +69,39 @@ fn a_transfer_nobody_asked_for() {
 }
 
 #[test]
-fn a_multicast_of_requests_of_two_instants() {
-    let mut fixture = two_layers();
-    fixture.remove(|event| matches!(event, Event::Request { fragment: FragmentId(3), to: PoolId(1), .. }));
-    fixture.insert(request(1, 3, 1, 2, Purpose::Prefetch));
+fn a_transfer_issued_after_its_requests_for_no_reason() {
     let late = transfer(1, 0, (Some(3), 16, Fetch), (2, &[0, 1]), (1, 4), &[(1, 2)]);
-    let fixture = changed(fixture, 1, late);
+    let mut fixture = two_layers();
+    *fixture.event(transfers(1)) = late;
     only!(
         fixture,
-        Violation::MulticastTimes { transfer: TransferId(1), first: Cycles(0), second: Cycles(1), .. }
+        Violation::Waited {
+            transfer: TransferId(1),
+            fragment: FragmentId(3),
+            pool: PoolId(0),
+            requested: Cycles(0),
+            issued: Cycles(1)
+        },
+        Violation::Waited { pool: PoolId(1), .. }
     );
+}
+
+#[test]
+fn a_request_that_waits_for_a_copy_in_flight() {
+    // Pool 1 waits for the weights to arrive in pool 0 at 4, and takes them from there: 2 cycles
+    // over the link. Only the totals of the schedule are then others.
+    for (issued, segment) in [(4, (4, 6)), (5, (5, 7))] {
+        let mut fixture = two_layers();
+        *fixture.event(transfers(1)) = transfer(1, 0, (Some(3), 16, Fetch), (2, &[0]), (0, 4), &[(1, 2)]);
+        let (what, way) = ((Some(3), 16, Purpose::Prefetch), (0, &[1][..]));
+        fixture.insert(transfer(9, 2, what, way, (issued, segment.1), &[segment]));
+        let report = fixture.check();
+        let waited = |violation: &Violation| matches!(violation, Violation::Waited { .. });
+        let totals =
+            |violation: &Violation| matches!(violation, Violation::Total { .. } | Violation::Energy { .. });
+        assert_eq!(report.violations.iter().any(waited), issued == 5, "{report}");
+        assert!(report.violations.iter().all(|found| waited(found) || totals(found)), "{report}");
+    }
 }
 
 #[test]
