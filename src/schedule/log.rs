@@ -2,7 +2,7 @@
 //!
 //! Events are in the order in which the simulation made them; times never decrease, except that a
 //! [`Event::Transfer`] is logged when it ends and tells its segments. Occupancy follows from the log
-//! alone: `Request` and `Admit` reserve, `Transfer` (write-back), `End` and `Drop` free.
+//! alone: `Request` and `Admit` reserve, `End` and `Drop` free (a written-back copy leaves by a `Drop`).
 
 use crate::ids::{CnId, FragmentId, PoolId, TransferId};
 use crate::units::{Bits, Cycles};

@@ -73,6 +73,8 @@ pub(super) struct Memory<'a> {
     pub in_dram: Vec<InDram>,
     /// Fragments that must reach DRAM once made: network outputs, and what streaming readers take.
     pub needs_store: Vec<bool>,
+    /// A write to DRAM has been asked for and has not ended: one write is enough.
+    pub storing: Vec<bool>,
     /// Input reads on chip whose fragment is not there, per CN.
     absent: Vec<u32>,
     /// Executed CNs.
@@ -102,6 +104,7 @@ impl<'a> Memory<'a> {
             users: vec![SmallVec::new(); count],
             in_dram: vec![InDram::No; count],
             needs_store: vec![false; count],
+            storing: vec![false; count],
             absent: vec![0; graph.cns()],
             done: vec![false; graph.cns()],
             dropped: Vec::new(),
@@ -331,6 +334,9 @@ impl<'a> Memory<'a> {
                     return None;
                 }
                 let sole = self.is_sole(*fragment, pool);
+                if sole && self.storing[fragment.index()] {
+                    return None; // leaves at once when its write has ended
+                }
                 let next = self.next_use(*fragment, (!sole).then_some(pool), position);
                 after.is_none_or(|after| next > after).then_some((sole, next, *fragment))
             })

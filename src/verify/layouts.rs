@@ -224,7 +224,8 @@ mod tests {
 
     #[test]
     fn boxes_and_single_elements_agree() {
-        let maps: [(&[&[u64]], &[u64], LayoutMap); 7] = [
+        type Case = (&'static [&'static [u64]], &'static [u64], LayoutMap);
+        let maps: [Case; 7] = [
             (&[&[3, 4]], &[2, 6], LayoutMap::Reshape),
             (&[&[6, 10]], &[4, 15], LayoutMap::Reshape),
             (&[&[2, 3, 4]], &[3, 4, 2], LayoutMap::Transpose { permutation: vec![1, 2, 0] }),

@@ -159,6 +159,9 @@ impl Engine<'_> {
     pub(super) fn request(&mut self, fragment: FragmentId, to: PoolId, cn: CnId, purpose: Purpose) {
         let time = Cycles(self.now);
         self.record(|| Event::Request { time, fragment, to, cn, purpose });
+        if matches!(purpose, Purpose::Store | Purpose::Spill) {
+            self.memory.storing[fragment.index()] = true;
+        }
         self.requests.push(Request { fragment, to, cn, purpose });
     }
 
