@@ -5,7 +5,7 @@
 //! section 2: the spatially unrolled slice of a streamed operand needs room too).
 
 use crate::accelerator::route::Routes;
-use crate::accelerator::{Accelerator, CoreKind, Memory};
+use crate::accelerator::{Accelerator, CoreKind, Direction, Memory};
 use crate::cn::{CnClass, CnGraph};
 use crate::cost::{Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SpatialConstraint, search};
 use crate::ids::LayerId;
@@ -82,14 +82,16 @@ impl Costing<'_> {
         if let Some(cost) = self.overrides.cost(&layer.name, number, &class.nest) {
             let stream_tiles = vec![0; node.operands.len()];
             node.operands.iter_mut().for_each(|place| place.streamed = false);
-            return Ok((node, NodeCost { cycles: cost.latency.ceil(), cost: Arc::new(cost), stream_tiles }));
+            let (cycles, output_bits) = (cost.latency.ceil(), class.operand_bits[0]);
+            return Ok((node, NodeCost { cycles, cost: Arc::new(cost), output_bits, stream_tiles }));
         }
         loop {
             let error = match self.cost(class, &node, table).as_ref() {
                 Ok(cost) => {
-                    let tiles = stream_tiles(&node, cost);
-                    let cost = Arc::new(cost.clone());
-                    return Ok((node, NodeCost { cycles: cost.latency.ceil(), cost, stream_tiles: tiles }));
+                    let stream_tiles = stream_tiles(&node, cost);
+                    let output_bits = self.output_bits(class, &node, cost);
+                    let (cycles, cost) = (cost.latency.ceil(), Arc::new(cost.clone()));
+                    return Ok((node, NodeCost { cycles, cost, output_bits, stream_tiles }));
                 }
                 Err(error) => error.clone(),
             };
@@ -127,6 +129,17 @@ impl Costing<'_> {
             let hierarchy = self.hierarchy(node);
             search(&class.nest, &hierarchy, &kind.name, &key.spatial, self.options)
         })
+    }
+
+    /// Partial sums reach the output's top memory if the core reads any back from there.
+    fn output_bits(&self, class: &CnClass, node: &PlacedNode, cost: &Cost) -> u64 {
+        let top = self.accelerator.kind(node.core).levels(node.operands[0].memory).last().copied();
+        let partial = cost.accesses.iter().any(|access| {
+            Some(access.memory) == top
+                && access.operand == node.operands[0].memory
+                && access.direction == Direction::ToLow
+        });
+        if partial { class.needed_bits(0) } else { class.operand_bits[0] }
     }
 
     fn dram(&self, node: &PlacedNode) -> Option<&Memory> {

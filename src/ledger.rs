@@ -33,6 +33,9 @@ pub struct NodeCost {
     pub cost: Arc<Cost>,
     /// `cost.latency`, rounded up once (Rule (cycles)).
     pub cycles: Cycles,
+    /// Bits the output needs in its pool while the node runs: at partial-sum precision if partial sums
+    /// reach that memory, else at final precision.
+    pub output_bits: u64,
     /// Bits of the on-chip tile of each streamed operand, per operand of the node (0 otherwise).
     pub stream_tiles: Vec<u64>,
 }

@@ -26,8 +26,8 @@ struct CnCauses {
     released_by: Option<CnId>,
     /// First refused admission: since when, and which pool was short.
     blocked: Option<(u64, PoolId)>,
-    /// The CN that ended on its core when it was admitted.
-    slot: Option<CnId>,
+    /// The CN that had ended last on its core when it was admitted, and when.
+    slot: Option<(CnId, u64)>,
     last_input: Option<(u64, FlowTrace)>,
     /// The core's previous CN, where it ended at the start.
     previous: Option<CnId>,
@@ -58,7 +58,7 @@ impl Causes {
         self.cns[cn.index()].blocked.get_or_insert((now, pool));
     }
 
-    pub fn admit(&mut self, cn: CnId, slot: Option<CnId>) {
+    pub fn admit(&mut self, cn: CnId, slot: Option<(CnId, u64)>) {
         self.cns[cn.index()].slot = slot;
     }
 
@@ -113,18 +113,12 @@ impl Causes {
             }
         }
         walk.back_to(times.admitted.0, CriticalKind::Transfer(cn));
-        let blocked = causes.blocked.filter(|(since, _)| *since < times.admitted.0);
-        let pool = match blocked {
-            Some((since, pool)) => {
-                walk.back_to(since.max(times.released.0), CriticalKind::Memory(cn, pool));
-                pool
-            }
-            None => case.placement.node(cn).operands[0].pool?,
-        };
-        if walk.at == times.admitted.0 && walk.at > times.released.0 && causes.slot.is_some() {
-            return causes.slot;
+        // Until the core's last CN ended, its slots and its space were why; then space alone.
+        let pool = causes.blocked.map(|(_, pool)| pool).or(case.placement.node(cn).operands[0].pool)?;
+        if let Some((previous, end)) = causes.slot.filter(|(_, end)| *end > times.released.0) {
+            walk.back_to(end, CriticalKind::Memory(cn, pool));
+            return Some(previous);
         }
-        // Waited for a slot of its core while others waited for space or inputs.
         walk.back_to(times.released.0, CriticalKind::Memory(cn, pool));
         causes.released_by
     }

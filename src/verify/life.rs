@@ -95,13 +95,12 @@ impl Machine<'_, '_> {
     /// and the tiles of streamed operands.
     fn reservation(&self, cn: CnId) -> BTreeMap<PoolId, u64> {
         let node = self.case.placement.node(cn);
-        let class = self.case.graph.class(cn);
-        let tiles = &self.case.costs.nodes[self.case.placement.node_of[cn.index()] as usize].stream_tiles;
+        let cost = &self.case.costs.nodes[self.case.placement.node_of[cn.index()] as usize];
         let mut sums = BTreeMap::new();
         for (operand, place) in node.operands.iter().enumerate() {
             let bits = match (place.streamed, operand) {
-                (true, _) => tiles[operand],
-                (false, 0) => class.partial_bits.max(class.operand_bits[0]),
+                (true, _) => cost.stream_tiles[operand],
+                (false, 0) => cost.output_bits,
                 (false, _) => 0,
             };
             if let Some(pool) = place.pool.filter(|_| bits > 0) {

@@ -92,6 +92,9 @@ impl Engine<'_> {
         if !fits && may_evict {
             self.evict_for(cn, &needs, &inputs, Some(position));
             fits = needs.iter().all(|(pool, bits)| self.fits(*pool, *bits));
+            if !fits {
+                self.hold_back_prefetch(cn, &needs);
+            }
         }
         if fits {
             self.admit(key, cn, &reserved, &inputs);
@@ -149,7 +152,7 @@ impl Engine<'_> {
         let state = &mut self.cores[core];
         state.released.remove(&(key, cn));
         state.slots_used += 1;
-        let last = state.last.filter(|(_, end)| *end == self.now).map(|(cn, _)| cn);
+        let last = state.last;
         if missing == 0 {
             state.staged.insert((key, cn));
         }
@@ -195,8 +198,6 @@ impl Engine<'_> {
             if *bits <= free {
                 continue;
             }
-            let core = self.core_of(cn);
-            self.cores[core].wants.push(*pool);
             let mut short = (bits - free).saturating_sub(state.leaving);
             if short == 0 {
                 continue;
@@ -220,6 +221,13 @@ impl Engine<'_> {
         }
     }
 
+    /// Nothing is prefetched into any pool in which a skipped CN needs space, not even into one that
+    /// has room: the CN needs all at once.
+    fn hold_back_prefetch(&mut self, cn: CnId, needs: &[(PoolId, u64)]) {
+        let core = self.core_of(cn);
+        self.cores[core].wants = needs.iter().map(|(pool, _)| *pool).collect();
+    }
+
     /// Nothing runs, is staged or flows: the globally first CN may take anything unpinned.
     pub(super) fn break_deadlock(&mut self) -> Result<(), ScheduleError> {
         let released = self.cores.iter().flat_map(|core| core.released.iter().copied());
@@ -235,6 +243,7 @@ impl Engine<'_> {
             }
         }
         self.evict_for(cn, &needs, &inputs, None);
+        self.hold_back_prefetch(cn, &needs);
         if needs.iter().all(|(pool, bits)| self.fits(*pool, *bits)) {
             self.admit(key, cn, &reserved, &inputs);
             return Ok(());
@@ -326,13 +335,12 @@ fn add_need(needs: &mut SmallVec<[(PoolId, u64); 2]>, pool: PoolId, bits: u64) {
 fn reservation(case: &Case, cn: CnId) -> SmallVec<[(PoolId, u64); 2]> {
     let node = case.placement.node(cn);
     let cost = &case.costs.nodes[case.placement.node_of[cn.index()] as usize];
-    let class = case.graph.class(cn);
     let mut reserved = SmallVec::new();
     for (operand, place) in node.operands.iter().enumerate() {
         let Some(pool) = place.pool else { continue };
         match (place.streamed, operand) {
             (true, _) => add_need(&mut reserved, pool, cost.stream_tiles[operand]),
-            (false, 0) => add_need(&mut reserved, pool, class.needed_bits(0)),
+            (false, 0) => add_need(&mut reserved, pool, cost.output_bits),
             (false, _) => {}
         }
     }

@@ -99,8 +99,8 @@ pub fn two_layers() -> Fixture {
     let graph = refine(&workload, &candidate.tiling).unwrap();
     let placement = place(&workload, &accelerator, &graph, &candidate).unwrap();
     let nodes = placement.nodes.iter().map(|node| {
-        let operations = graph.classes[node.class.index()].nest.operations();
-        node_cost([5, 6][node.layer.index()], operations, vec![])
+        let class = &graph.classes[node.class.index()];
+        node_cost([5, 6][node.layer.index()], class, vec![])
     });
     let costs = Costs { nodes: nodes.collect() };
     let (log, schedule) = (two_layers_log(), two_layers_schedule());
@@ -237,7 +237,7 @@ pub fn streams() -> Fixture {
         StreamedBits { operand: MemoryOperand::I1, read: 80, write: 0, tile: 24 },
         StreamedBits { operand: MemoryOperand::O, read: 0, write: 64, tile: 32 },
     ];
-    let mut cost = node_cost(5, 16, streamed);
+    let mut cost = node_cost(5, &graph.classes[0], streamed);
     cost.stream_tiles = vec![32, 24, 0];
     // Fragments: 0 is i, 1 is w, 2 is a.
     let log = vec![
@@ -324,7 +324,7 @@ pub fn chain(layers: usize, size: u64, tile: u64, pool: u64) -> Fixture {
         };
         let operands: Vec<usize> = (0..3).filter(|operand| node.operands[*operand].streamed).collect();
         let streams = operands.iter().map(|operand| streamed(*operand)).collect();
-        let mut cost = node_cost(5 + u64::from(node.layer.0) % 3, class.nest.operations(), streams);
+        let mut cost = node_cost(5 + u64::from(node.layer.0) % 3, class, streams);
         for operand in operands {
             cost.stream_tiles[operand] = 8;
         }

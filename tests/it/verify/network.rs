@@ -1,6 +1,7 @@
 //! The layers of the fixture, their tilings and costs.
 
 use millstream::accelerator::Direction;
+use millstream::cn::CnClass;
 use millstream::cost::{Cost, StreamedBits, WordAccess};
 use millstream::fusion::{Cut, LayerTiling, Stack, Tiling};
 use millstream::ids::*;
@@ -68,7 +69,9 @@ pub fn tiling(workload: &Workload, tile: u64) -> Tiling {
     }
 }
 
-pub fn node_cost(cycles: u64, operations: u64, streamed: Vec<StreamedBits>) -> NodeCost {
+pub fn node_cost(cycles: u64, class: &CnClass, streamed: Vec<StreamedBits>) -> NodeCost {
+    let operations = class.nest.operations();
+    let output_bits = class.partial_bits.max(class.operand_bits[0]);
     let zero = FractionalCycles(0.0);
     let access = |operand, direction, words| WordAccess { memory: 0, operand, direction, words };
     let cost = Cost {
@@ -92,5 +95,5 @@ pub fn node_cost(cycles: u64, operations: u64, streamed: Vec<StreamedBits>) -> N
         evaluated: 1,
         pruned: 0,
     };
-    NodeCost { cost: Arc::new(cost), cycles: Cycles(cycles), stream_tiles: vec![0; 3] }
+    NodeCost { cost: Arc::new(cost), cycles: Cycles(cycles), output_bits, stream_tiles: vec![0; 3] }
 }

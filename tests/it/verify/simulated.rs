@@ -63,17 +63,6 @@ fn simulations_of_chains_with_streams() {
 }
 
 #[test]
-#[ignore = "the simulation writes an output back twice under pressure: Store and Spill of one fragment"]
 fn simulations_that_spill_outputs() {
     check_chain(3, 100, 1, 100);
-}
-
-#[test]
-#[ignore = "a hundred thousand CNs: to be timed in release"]
-fn a_large_simulation() {
-    let fixture = simulated(chain(10, 20_000, 2, 4096));
-    let begin = std::time::Instant::now();
-    let report = fixture.check();
-    println!("{:?}: {report}", begin.elapsed());
-    assert!(report.is_clean(), "{report}");
 }
