@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cn;
 mod cost;
 mod errors;
+mod fixture;
 mod hardware;
 mod layout;
 mod readers;
