@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cn;
 mod cost;
 mod errors;
+mod fixture;
 mod hardware;
 mod layout;
+mod pipeline;
 mod readers;
+mod schedule;
+mod tidy;
 mod verify;
 mod workload;
