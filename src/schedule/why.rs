@@ -112,7 +112,8 @@ impl Causes {
                 return flow.after; // prefetched, or fetched for another CN of the pool
             }
         }
-        walk.back_to(times.admitted.0, CriticalKind::Transfer(cn));
+        // A request is deferred only behind a copy in flight of what DRAM alone holds.
+        walk.back_to(times.admitted.0, CriticalKind::Dram(cn));
         // Until the core's last CN ended, its slots and its space were why; then space alone.
         let pool = causes.blocked.map(|(_, pool)| pool).or(case.placement.node(cn).operands[0].pool)?;
         if let Some((previous, end)) = causes.slot.filter(|(_, end)| *end > times.released.0) {

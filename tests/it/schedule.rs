@@ -6,6 +6,8 @@
 //! widest of equally near routes wins (the bus), 64 cycles from core to core. A weight of 16 x 16 is
 //! 2048 bits, 32 cycles from DRAM.
 
+mod spilled_outputs;
+
 use crate::fixture::{Network, Window, whole};
 use millstream::accelerator::{Accelerator, ResourceKind, yaml as hardware};
 use millstream::allocation::Candidate;

@@ -1,8 +1,4 @@
 //! A shipped network on cores whose memories are scarce.
-//!
-//! Not part of the binary yet: the first case is refused by the checker (outputs written twice), the
-//! second by the scheduler (a CN that needs less than the capacity does not fit), the third does not
-//! end. To be declared in `pipeline.rs` (`mod under_pressure;`) with the repair.
 
 use super::*;
 

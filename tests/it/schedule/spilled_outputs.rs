@@ -1,8 +1,4 @@
 //! An output of the network whose space is needed at the very instant it is made.
-//!
-//! Not part of the binary yet: the simulation asks for a write as an output and for another one as a
-//! spill, the copy never leaves, and the next CN is refused although it fits ("short by 0 bits"). To
-//! be declared in `schedule.rs` (`mod spilled_outputs;`) with the repair.
 
 use super::*;
 
