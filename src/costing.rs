@@ -82,7 +82,8 @@ impl Costing<'_> {
         if let Some(cost) = self.overrides.cost(&layer.name, number, &class.nest) {
             let stream_tiles = vec![0; node.operands.len()];
             node.operands.iter_mut().for_each(|place| place.streamed = false);
-            let (cycles, output_bits) = (cost.latency.ceil(), class.operand_bits[0]);
+            // A given cost does not say whether partial sums reach the top: room is kept for them.
+            let (cycles, output_bits) = (cost.latency.ceil(), class.needed_bits(0));
             return Ok((node, NodeCost { cycles, cost: Arc::new(cost), output_bits, stream_tiles }));
         }
         loop {

@@ -2,9 +2,9 @@
 //!
 //! Two cores on `testing_two_core`, layers in one CN each. DRAM moves 64 bits a cycle through one
 //! port, the bus 128, the link between the cores 64; the memories at the top of a core 128. Images
-//! have 16 channels of 8 x 8 elements of 8 bits: 8192 bits, 128 cycles from DRAM and, because the
-//! widest of equally near routes wins (the bus), 64 cycles from core to core. A weight of 16 x 16 is
-//! 2048 bits, 32 cycles from DRAM.
+//! have 16 channels of 8 x 8 elements of 8 bits: 8192 bits, 128 cycles from DRAM and, because of two
+//! equally near routes the link is taken before the bus, 128 cycles from core to core. A weight of
+//! 16 x 16 is 2048 bits, 32 cycles from DRAM.
 
 mod spilled_outputs;
 
@@ -100,21 +100,21 @@ fn pair_problem() -> Problem {
 }
 
 /// ```text
-/// DRAM    image 0..128   first.w 128..160   second.w 160..176 (prefetched)   438 = 374 + 64 result
+/// DRAM    image 0..128   first.w 128..160   second.w 160..176 (prefetched)   502 = 438 + 64 result
 /// core 0                                    first 160..260
-/// bus                                                       260..324
-/// core 1                                                             second 324..374
+/// link                                                      260..388
+/// core 1                                                             second 388..438
 /// ```
 #[test]
 fn two_layers_on_two_cores() {
     let evaluation = run(&pair_problem(), &[0, 1]);
-    assert_eq!(times(&evaluation), [(160, 260), (324, 374)]);
-    assert_eq!(evaluation.schedule.latency, Cycles(438));
+    assert_eq!(times(&evaluation), [(160, 260), (388, 438)]);
+    assert_eq!(evaluation.schedule.latency, Cycles(502));
     assert_eq!(evaluation.schedule.transfers, 5);
-    assert_eq!(transfers(&evaluation, Purpose::Fetch), [(0, 128, 1), (128, 160, 1), (260, 324, 1)]);
+    assert_eq!(transfers(&evaluation, Purpose::Fetch), [(0, 128, 1), (128, 160, 1), (260, 388, 1)]);
     assert_eq!(transfers(&evaluation, Purpose::Prefetch), [(160, 176, 1)]);
-    assert_eq!(transfers(&evaluation, Purpose::Store), [(374, 438, 1)]);
-    let why = Why { compute: 150, stall: 0, transfer: 64, dram: 160 + 64, memory: 0 };
+    assert_eq!(transfers(&evaluation, Purpose::Store), [(438, 502, 1)]);
+    let why = Why { compute: 150, stall: 0, transfer: 128, dram: 160 + 64, memory: 0 };
     assert_eq!(evaluation.schedule.why, why);
     assert_eq!(evaluation.schedule.busy[..2], [Cycles(100), Cycles(50)]);
 }
@@ -136,15 +136,17 @@ fn energy_of_two_layers_on_two_cores() {
     }
 }
 
-/// Without prefetching, second.w is fetched at 260 behind the image on the same bus: 16 cycles more.
+/// Without prefetching, second.w is fetched at 260 over the bus while the image takes the link.
 #[test]
 fn weights_that_are_not_prefetched_come_later() {
     let mut problem = pair_problem();
     problem.schedule.prefetch = 0;
     let evaluation = run(&problem, &[0, 1]);
-    assert_eq!(times(&evaluation), [(160, 260), (260 + 64 + 16, 390)]);
+    assert_eq!(times(&evaluation), [(160, 260), (388, 438)]);
     assert_eq!(transfers(&evaluation, Purpose::Prefetch), []);
-    assert_eq!(evaluation.schedule.latency, Cycles(438 + 16));
+    let fetched = transfers(&evaluation, Purpose::Fetch);
+    assert_eq!(fetched, [(0, 128, 1), (128, 160, 1), (260, 276, 1), (260, 388, 1)]);
+    assert_eq!(evaluation.schedule.latency, Cycles(502));
 }
 
 /// On one core the second layer's input is there at 260, its weights since 176.

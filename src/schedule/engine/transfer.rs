@@ -149,9 +149,10 @@ impl Engine<'_> {
                 }
             }
         }
-        let leaving = self.memory.copy(fragment, flow.from).is_some_and(|copy| {
-            flow.purpose == Purpose::Spill && copy.state == CopyState::Leaving && copy.flows == 0
-        });
+        // The write-back may end before other flows that read the copy: the last of them frees it.
+        let written = self.memory.in_dram[fragment.index()] != InDram::No;
+        let leaving = (self.memory.copy(fragment, flow.from))
+            .is_some_and(|copy| written && copy.state == CopyState::Leaving && copy.flows == 0);
         if leaving {
             self.memory.drop_copy(fragment, flow.from);
         }
