@@ -36,7 +36,7 @@ impl Engine<'_> {
 
     /// Tries the released CNs of a core in priority order.
     pub(super) fn admit_on(&mut self, core: usize) {
-        self.cores[core].wants.clear();
+        self.cores[core].wants = None;
         if self.cores[core].slots_used < self.cores[core].slots {
             let released: Vec<(u64, CnId)> = self.cores[core].released.iter().copied().collect();
             let mut first_skipped = true;
@@ -225,7 +225,7 @@ impl Engine<'_> {
     /// has room: the CN needs all at once.
     fn hold_back_prefetch(&mut self, cn: CnId, needs: &[(PoolId, u64)]) {
         let core = self.core_of(cn);
-        self.cores[core].wants = needs.iter().map(|(pool, _)| *pool).collect();
+        self.cores[core].wants = Some((cn, needs.iter().map(|(pool, _)| *pool).collect()));
     }
 
     /// Nothing runs, is staged or flows: the globally first CN may take anything unpinned.
@@ -306,7 +306,7 @@ impl Engine<'_> {
                     if !constant || self.memory.copy(*fragment, *pool).is_some() {
                         continue;
                     }
-                    if self.is_wanted(*pool) || !self.fits(*pool, self.case.graph.bits(*fragment)) {
+                    if self.is_wanted(*pool, cn) || !self.fits(*pool, self.case.graph.bits(*fragment)) {
                         return;
                     }
                     self.memory.add_copy(*fragment, *pool, CopyState::Requested);
@@ -317,10 +317,11 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a CN waits for space in the pool.
-    pub(super) fn is_wanted(&self, pool: PoolId) -> bool {
+    /// Whether another CN waits for space and needs the pool.
+    pub(super) fn is_wanted(&self, pool: PoolId, by: CnId) -> bool {
         let users = &self.case.accelerator.pool(pool).users;
-        users.iter().any(|(core, _)| self.cores[core.index()].wants.contains(&pool))
+        let wants = users.iter().filter_map(|(core, _)| self.cores[core.index()].wants.as_ref());
+        wants.into_iter().any(|(cn, pools)| *cn != by && pools.contains(&pool))
     }
 }
 

@@ -49,8 +49,8 @@ struct CoreState {
     staged: BTreeSet<(u64, CnId)>,
     /// Released CNs may be tried again: something changed since they were skipped.
     dirty: bool,
-    /// Pools in which its first skipped CN waits for space: nothing is prefetched into them.
-    wants: SmallVec<[PoolId; 2]>,
+    /// Its first skipped CN and the pools it needs: nothing is prefetched into them for others.
+    wants: Option<(CnId, SmallVec<[PoolId; 2]>)>,
     /// Next CN in expected order whose constants may be missing.
     cursor: usize,
 }
