@@ -39,6 +39,8 @@ pub(super) struct Flow {
     /// Number of the pending end event; older ones are stale.
     generation: u32,
     pub segments: SmallVec<[(Cycles, Cycles); 1]>,
+    /// It queued until a flow from or to DRAM left one of its resources.
+    pub behind_dram: bool,
 }
 
 /// What a flow is made of.
@@ -67,6 +69,8 @@ pub(super) struct Flows<'a> {
     free: Vec<u32>,
     queues: Vec<BTreeSet<Key>>,
     current: Vec<Option<u32>>,
+    /// When a flow from or to DRAM last left each resource.
+    dram_left: Vec<Option<u64>>,
     /// Resources whose queue or holder changed since the last start of flows.
     changed: BTreeSet<ResourceId>,
     pub active: Vec<Cycles>,
@@ -85,6 +89,7 @@ impl<'a> Flows<'a> {
             free: Vec::new(),
             queues: vec![BTreeSet::new(); resources],
             current: vec![None; resources],
+            dram_left: vec![None; resources],
             changed: BTreeSet::new(),
             active: vec![Cycles::ZERO; resources],
             moved: vec![Bits::ZERO; resources],
@@ -142,6 +147,7 @@ impl<'a> Flows<'a> {
             running_since: None,
             generation: 0,
             segments: SmallVec::new(),
+            behind_dram: false,
         };
         self.count += 1;
         let index = match self.free.pop() {
@@ -219,7 +225,10 @@ impl<'a> Flows<'a> {
             self.queues[resource.index()].remove(&key);
             self.current[resource.index()] = Some(index);
         }
-        self.flow_mut(index).running_since = Some(now);
+        let behind = resources.iter().any(|resource| self.dram_left[resource.index()] == Some(now));
+        let flow = self.flow_mut(index);
+        flow.behind_dram |= behind && flow.segments.is_empty() && now > flow.issued;
+        flow.running_since = Some(now);
         Some(self.segment_end(index, now + duration))
     }
 
@@ -263,8 +272,12 @@ impl<'a> Flows<'a> {
             true => flow.remaining,
             false => length.0 / packet.div_ceil(flow.rate) * packet,
         };
+        let dram = self.touches_dram(self.flow(end.flow));
         for resource in self.flow(end.flow).resources.clone() {
             self.current[resource.index()] = None;
+            if dram {
+                self.dram_left[resource.index()] = Some(end.time);
+            }
             self.changed.insert(resource);
             self.active[resource.index()] += length;
             self.moved[resource.index()] += Bits(moved);
@@ -281,6 +294,12 @@ impl<'a> Flows<'a> {
             self.enqueue(end.flow);
         }
         Some(done)
+    }
+
+    /// Whether DRAM is one of its ends.
+    pub fn touches_dram(&self, flow: &Flow) -> bool {
+        let dram = |pool: &PoolId| self.case.accelerator.pool(*pool).dram;
+        dram(&flow.from) || flow.to.iter().any(dram)
     }
 
     /// Removes a flow that has arrived.

@@ -18,6 +18,10 @@ pub(super) struct FlowTrace {
     pub dram: bool,
     /// The CN that ended last when the flow was issued at that very time.
     pub after: Option<CnId>,
+    /// When its first bits moved.
+    pub started: u64,
+    /// Until then it queued behind a flow from or to DRAM.
+    pub behind_dram: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,7 +111,8 @@ impl Causes {
             && arrived == times.start.0
         {
             let kind = if flow.dram { CriticalKind::Dram(cn) } else { CriticalKind::Transfer(cn) };
-            walk.back_to(flow.issued, kind);
+            walk.back_to(flow.started, kind);
+            walk.back_to(flow.issued, if flow.behind_dram { CriticalKind::Dram(cn) } else { kind });
             if flow.issued < times.admitted.0 {
                 return flow.after; // prefetched, or fetched for another CN of the pool
             }

@@ -98,8 +98,15 @@ impl Engine<'_> {
         let outputs: SmallVec<[FragmentId; 8]> = self.case.graph.outputs(cn).collect();
         for fragment in outputs {
             if place.streamed {
-                let trace =
-                    FlowTrace { issued: self.now, cn, purpose: Purpose::StreamOut, dram: true, after: None };
+                let trace = FlowTrace {
+                    issued: self.now,
+                    cn,
+                    purpose: Purpose::StreamOut,
+                    dram: true,
+                    after: None,
+                    started: self.now,
+                    behind_dram: false,
+                };
                 self.stored(fragment, dram, trace);
                 if self.memory.needs_store[fragment.index()] {
                     self.latency = self.latency.max(self.now);

@@ -101,8 +101,10 @@ impl Engine<'_> {
             issued: flow.issued,
             cn: flow.cn,
             purpose: flow.purpose,
-            dram: self.touches_dram(&flow),
+            dram: self.flows.touches_dram(&flow),
             after: flow.after,
+            started: flow.segments.first().map_or(flow.issued, |(start, _)| start.0),
+            behind_dram: flow.behind_dram,
         };
         let time = Cycles(self.now);
         self.record(|| Event::Transfer {
@@ -191,11 +193,6 @@ impl Engine<'_> {
                 self.release(cn);
             }
         }
-    }
-
-    pub(super) fn touches_dram(&self, flow: &Flow) -> bool {
-        let dram = |pool: &PoolId| self.case.accelerator.pool(*pool).dram;
-        dram(&flow.from) || flow.to.iter().any(dram)
     }
 
     /// One read at the source, one write at each destination; the ends of streams are in the costs
