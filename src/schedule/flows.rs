@@ -39,8 +39,21 @@ pub(super) struct Flow {
     /// Number of the pending end event; older ones are stale.
     generation: u32,
     pub segments: SmallVec<[(Cycles, Cycles); 1]>,
-    /// It queued until a flow from or to DRAM left one of its resources.
-    pub behind_dram: bool,
+    /// The use that left one of its resources last before the running segment.
+    follows: Option<u32>,
+    /// The last use it made of its route.
+    pub last_use: Option<u32>,
+}
+
+/// One use of a route by one flow, kept to tell what queued flows waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub start: u64,
+    pub end: u64,
+    /// Whether DRAM is one of the flow's ends.
+    pub dram: bool,
+    /// The use that left one of the route's resources last before this one.
+    pub follows: Option<u32>,
 }
 
 /// What a flow is made of.
@@ -69,8 +82,10 @@ pub(super) struct Flows<'a> {
     free: Vec<u32>,
     queues: Vec<BTreeSet<Key>>,
     current: Vec<Option<u32>>,
-    /// When a flow from or to DRAM last left each resource.
-    dram_left: Vec<Option<u64>>,
+    /// Every use of a route, by end.
+    pub uses: Vec<Use>,
+    /// The last use of each resource.
+    last_use: Vec<Option<u32>>,
     /// Resources whose queue or holder changed since the last start of flows.
     changed: BTreeSet<ResourceId>,
     pub active: Vec<Cycles>,
@@ -89,7 +104,8 @@ impl<'a> Flows<'a> {
             free: Vec::new(),
             queues: vec![BTreeSet::new(); resources],
             current: vec![None; resources],
-            dram_left: vec![None; resources],
+            uses: Vec::new(),
+            last_use: vec![None; resources],
             changed: BTreeSet::new(),
             active: vec![Cycles::ZERO; resources],
             moved: vec![Bits::ZERO; resources],
@@ -147,7 +163,8 @@ impl<'a> Flows<'a> {
             running_since: None,
             generation: 0,
             segments: SmallVec::new(),
-            behind_dram: false,
+            follows: None,
+            last_use: None,
         };
         self.count += 1;
         let index = match self.free.pop() {
@@ -225,9 +242,10 @@ impl<'a> Flows<'a> {
             self.queues[resource.index()].remove(&key);
             self.current[resource.index()] = Some(index);
         }
-        let behind = resources.iter().any(|resource| self.dram_left[resource.index()] == Some(now));
+        // Uses are numbered by their end.
+        let follows = resources.iter().filter_map(|resource| self.last_use[resource.index()]).max();
         let flow = self.flow_mut(index);
-        flow.behind_dram |= behind && flow.segments.is_empty() && now > flow.issued;
+        flow.follows = follows;
         flow.running_since = Some(now);
         Some(self.segment_end(index, now + duration))
     }
@@ -272,18 +290,19 @@ impl<'a> Flows<'a> {
             true => flow.remaining,
             false => length.0 / packet.div_ceil(flow.rate) * packet,
         };
-        let dram = self.touches_dram(self.flow(end.flow));
+        let (flow, number) = (self.flow(end.flow), self.uses.len() as u32);
+        let dram = self.touches_dram(flow);
+        self.uses.push(Use { start: since, end: end.time, dram, follows: flow.follows });
         for resource in self.flow(end.flow).resources.clone() {
             self.current[resource.index()] = None;
-            if dram {
-                self.dram_left[resource.index()] = Some(end.time);
-            }
+            self.last_use[resource.index()] = Some(number);
             self.changed.insert(resource);
             self.active[resource.index()] += length;
             self.moved[resource.index()] += Bits(moved);
         }
         let flow = self.flow_mut(end.flow);
         flow.running_since = None;
+        flow.last_use = Some(number);
         flow.remaining -= moved;
         match flow.segments.last_mut() {
             Some(last) if last.1.0 == since => last.1 = Cycles(end.time),

@@ -3,7 +3,12 @@
 //! Every start stores the constraint satisfied last (Rule (why)): the core's previous CN, an input's
 //! arrival, or its admission, in this order on ties. Walking back from the end through the causes
 //! gives every cycle of the latency to exactly one of compute, stall, transfer, dram, memory.
+//!
+//! A flow that queues waits for the use that left its route last, and that one for the use before
+//! it, back to the time of the request: each stretch is what then moved. An activation queued behind
+//! a row of weights waits for DRAM, whoever's bits moved directly before its own.
 
+use super::flows::Use;
 use super::log::Purpose;
 use super::{Case, CnTimes, CriticalKind, CriticalStep, Why};
 use crate::ids::{CnId, PoolId};
@@ -18,10 +23,8 @@ pub(super) struct FlowTrace {
     pub dram: bool,
     /// The CN that ended last when the flow was issued at that very time.
     pub after: Option<CnId>,
-    /// When its first bits moved.
-    pub started: u64,
-    /// Until then it queued behind a flow from or to DRAM.
-    pub behind_dram: bool,
+    /// Its last use of its route; none for streams.
+    pub last_use: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,7 +84,7 @@ impl Causes {
     }
 
     /// Walks back from the last output's write.
-    pub fn trace(&self, case: &Case, times: &[CnTimes], latency: u64) -> Trail {
+    pub fn trace(&self, case: &Case, uses: &[Use], times: &[CnTimes], latency: u64) -> Trail {
         let mut walk = Walk { at: latency, why: Why::default(), steps: Vec::new() };
         let Some((_, store)) = self.last_store else {
             return Trail { why: walk.why, steps: walk.steps };
@@ -93,7 +96,7 @@ impl Causes {
             walk.back_to(times[cn.index()].end.0, CriticalKind::Dram(cn));
             walk.through(case, cn, &times[cn.index()]);
             last = cn;
-            next = self.before(case, cn, &times[cn.index()], &mut walk);
+            next = self.before(case, uses, cn, &times[cn.index()], &mut walk);
         }
         walk.back_to(0, CriticalKind::Dram(last));
         walk.steps.reverse();
@@ -102,7 +105,7 @@ impl Causes {
 
     /// Accounts for the time between the cause of a start and the start; returns the CN whose end
     /// the cause was.
-    fn before(&self, case: &Case, cn: CnId, times: &CnTimes, walk: &mut Walk) -> Option<CnId> {
+    fn before(&self, case: &Case, uses: &[Use], cn: CnId, times: &CnTimes, walk: &mut Walk) -> Option<CnId> {
         let causes = &self.cns[cn.index()];
         if causes.previous.is_some() {
             return causes.previous;
@@ -111,8 +114,7 @@ impl Causes {
             && arrived == times.start.0
         {
             let kind = if flow.dram { CriticalKind::Dram(cn) } else { CriticalKind::Transfer(cn) };
-            walk.back_to(flow.started, kind);
-            walk.back_to(flow.issued, if flow.behind_dram { CriticalKind::Dram(cn) } else { kind });
+            walk.along(uses, flow, cn, kind);
             if flow.issued < times.admitted.0 {
                 return flow.after; // prefetched, or fetched for another CN of the pool
             }
@@ -152,6 +154,20 @@ impl Walk {
         }
         self.steps.push(CriticalStep { start: Cycles(time), end: Cycles(self.at), kind });
         self.at = time;
+    }
+
+    /// From a flow's arrival back to its request: its own bits, and what it queued behind.
+    fn along(&mut self, uses: &[Use], flow: FlowTrace, cn: CnId, own: CriticalKind) {
+        let (mut kind, mut behind) = (own, flow.last_use);
+        while let Some(number) = behind.filter(|_| self.at > flow.issued) {
+            let used = uses[number as usize];
+            // Nothing moved on its route: the head of a queue waited elsewhere, to move next.
+            self.back_to(used.end.max(flow.issued), kind);
+            kind = if used.dram { CriticalKind::Dram(cn) } else { CriticalKind::Transfer(cn) };
+            self.back_to(used.start.max(flow.issued), kind);
+            behind = used.follows;
+        }
+        self.back_to(flow.issued, kind);
     }
 
     /// A CN's own time: temporal loops are compute, stalls and loading are stall, what its streams

@@ -104,8 +104,7 @@ impl Engine<'_> {
                     purpose: Purpose::StreamOut,
                     dram: true,
                     after: None,
-                    started: self.now,
-                    behind_dram: false,
+                    last_use: None,
                 };
                 self.stored(fragment, dram, trace);
                 if self.memory.needs_store[fragment.index()] {

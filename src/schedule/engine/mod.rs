@@ -212,7 +212,7 @@ impl<'a> Engine<'a> {
     fn into_schedule(mut self) -> Schedule {
         self.traffic.active = std::mem::take(&mut self.flows.active);
         self.traffic.bits = std::mem::take(&mut self.flows.moved);
-        let trail = self.causes.trace(&self.case, &self.times, self.latency);
+        let trail = self.causes.trace(&self.case, &self.flows.uses, &self.times, self.latency);
         Schedule {
             latency: Cycles(self.latency),
             busy: self.cores.iter().map(|core| Cycles(core.busy)).collect(),

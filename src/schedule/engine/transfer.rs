@@ -103,8 +103,7 @@ impl Engine<'_> {
             purpose: flow.purpose,
             dram: self.flows.touches_dram(&flow),
             after: flow.after,
-            started: flow.segments.first().map_or(flow.issued, |(start, _)| start.0),
-            behind_dram: flow.behind_dram,
+            last_use: flow.last_use,
         };
         let time = Cycles(self.now);
         self.record(|| Event::Transfer {
