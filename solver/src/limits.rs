@@ -30,7 +30,7 @@ impl Default for Limits {
             gap: 1e-6,
             window: 6,
             nodes: 1000,
-            columns: 20_000,
+            columns: 4_000,
             tables: 300_000,
             evaluations: 1_000_000,
             time_limit: None,

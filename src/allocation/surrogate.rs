@@ -85,7 +85,7 @@ pub fn build(
             tasks,
             edges,
             budgets,
-            symmetric: Vec::new(),
+            symmetric: builder.symmetric(),
         },
         constant_energy: builder.compulsory_energy(),
     })
@@ -148,6 +148,35 @@ impl Builder<'_> {
             }));
         }
         budgets
+    }
+
+    /// Cores of one kind with what is theirs alone. The solver checks the claim: on a mesh, where
+    /// links tell cores apart, it does not hold and is ignored.
+    fn symmetric(&self) -> Vec<solver::Symmetry> {
+        let accelerator = &self.problem.accelerator;
+        let block = |core: CoreId| {
+            let own = (accelerator.pools.iter().enumerate()).filter(|(_, pool)| pool.core == core);
+            let own: Vec<PoolId> = own.map(|(pool, _)| PoolId::from(pool)).collect();
+            let ports = own.iter().flat_map(|pool| {
+                let pool = accelerator.pool(*pool);
+                [pool.read_port, pool.write_port].map(|port| self.resource(port.index()))
+            });
+            let mut resources = vec![core.0];
+            resources.extend(ports);
+            resources.sort_unstable();
+            resources.dedup();
+            let stacks = 0..self.stacks as u32;
+            let budgets = stacks.flat_map(|stack| own.iter().map(move |pool| self.budget(stack, *pool)));
+            solver::Block { resources, budgets: budgets.collect() }
+        };
+        (0..accelerator.kinds.len())
+            .map(|kind| {
+                let alike =
+                    accelerator.compute_cores().filter(|core| accelerator.core(*core).kind.index() == kind);
+                solver::Symmetry { blocks: alike.map(block).collect() }
+            })
+            .filter(|symmetry| symmetry.blocks.len() > 1)
+            .collect()
     }
 
     fn dram_bandwidth(&self) -> f64 {
