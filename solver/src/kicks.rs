@@ -3,13 +3,14 @@
 //! ```text
 //! kick: 2 to 4 tasks get other choices, tasks and choices from a fixed pseudo-random sequence
 //! ```
-//! The sequence (splitmix64, seed 0) is part of the algorithm: equal inputs, equal answers.
+//! The sequence (seed 0) is part of the algorithm: equal inputs, equal answers.
 //! Source: H. Lourenço, O. Martin, T. Stützle, Iterated local search, 2003.
 
 use crate::index::Index;
 use crate::limits::Clock;
 use crate::local::improve_from;
 use crate::problem::Weights;
+use crate::sequence::Sequence;
 
 /// Improves `start` with about `evaluations` trials; returns the choices and the trials made.
 pub(crate) fn kick(
@@ -20,7 +21,7 @@ pub(crate) fn kick(
     clock: &mut Clock,
 ) -> (Vec<u32>, u64) {
     let free: Vec<usize> = (0..start.len()).filter(|&t| index.choices(t) > 1).collect();
-    let mut sequence = Sequence(0);
+    let mut sequence = Sequence::new(0);
     let mut best = improve_from(index, weights, start, evaluations);
     let mut spent = best.evaluations;
     while spent < evaluations && free.len() > 1 && !clock.expired() {
@@ -36,17 +37,4 @@ pub(crate) fn kick(
         }
     }
     (best.choices, spent)
-}
-
-/// splitmix64.
-struct Sequence(u64);
-
-impl Sequence {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % count as u64) as usize
-    }
 }

@@ -45,7 +45,9 @@
 //! Modules in reading order: `problem`, `objective` (the formula), `state` (the same,
 //! incrementally), `greedy`, `local`, `kicks`, `exhaustive`, `eliminate` (exact for small
 //! groups), `model` with `transport` (the linear model), `backend` (microlp), `symmetry`,
-//! `windows`, `split`, `feasible`, `limits`, `solve` (the order of all this).
+//! `windows`, `split`, `feasible`, `limits`, `solve` (the order of all this). Apart from problems of
+//! this form: `pareto` and `nsga`, the genetic search over any genome with two objectives, and
+//! `sequence`, the pseudo-random numbers of all searches.
 
 mod backend;
 mod eliminate;
@@ -58,8 +60,11 @@ mod kicks;
 mod limits;
 mod local;
 mod model;
+mod nsga;
 mod objective;
+mod pareto;
 mod problem;
+mod sequence;
 mod solve;
 mod split;
 mod state;
@@ -72,8 +77,11 @@ pub use exhaustive::{Best, choice_vectors, exhaustive};
 pub use greedy::greedy;
 pub use limits::Limits;
 pub use local::{Improved, improve};
+pub use nsga::{Breeding, Individual, nsga2};
 pub use objective::{Objective, evaluate};
+pub use pareto::{Front, Values, dominates};
 pub use problem::{Block, Budget, Choice, Edge, Overflow, Pair, Problem, Symmetry, Task, Weights};
+pub use sequence::Sequence;
 pub use solve::{Solution, SolveStatus, milp};
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ pub struct Limits {
     pub gap: f64,
     /// Tasks per window.
     pub window: usize,
-    /// Branch-and-bound nodes per model of up to 1000 variables; larger models get
-    /// proportionally fewer. 0: relaxations only.
+    /// Branch-and-bound nodes per model of up to 1000 variables; larger models get fewer, by the square
+    /// of their size. 0: relaxations only.
     pub nodes: u64,
     /// Variables beyond which a model of the whole is not built, windows alone are.
     pub columns: usize,
@@ -48,9 +48,10 @@ impl Limits {
         self.evaluations.min(most)
     }
 
-    /// Nodes for a model of `columns` variables.
+    /// Nodes for a model of `columns` variables: a node of twice the size costs four times the work.
     pub(crate) fn nodes_for(&self, columns: usize) -> u64 {
-        self.nodes.saturating_mul(1000) / columns.max(1000) as u64
+        let scale = (1000.0 / columns.max(1000) as f64).powi(2);
+        (self.nodes as f64 * scale) as u64
     }
 }
 

@@ -114,7 +114,7 @@ fn status(value: f64, bound: f64, limits: &Limits, stopped: bool) -> SolveStatus
 const PROOF: f64 = 1e-6;
 
 /// A window's model gets this fraction of the nodes: it improves, the whole model proves.
-const WINDOW_SHARE: u64 = 5;
+const WINDOW_SHARE: u64 = 20;
 
 /// A part's choices and a bound on its value.
 struct Found {

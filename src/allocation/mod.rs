@@ -2,10 +2,20 @@
 //!
 //! A [`Candidate`] is a tiling, one core per (layer, part), and a rank per layer. Policies only
 //! propose; `pipeline::evaluate` judges.
+//!
+//! `space` has the choices of every layer, `genome` the whole space as genes; `surrogate` and `policy`
+//! propose, `judge` simulates, `improve`, `vary` and `oracle` search on simulations, `search` is the order
+//! of all this for each policy.
 
+pub mod genome;
+pub mod improve;
+pub mod judge;
+mod oracle;
 pub mod policy;
+pub mod search;
 pub mod space;
 pub mod surrogate;
+pub mod vary;
 
 use crate::fusion::Tiling;
 use crate::ids::CoreId;

@@ -1,6 +1,6 @@
-//! Policies: ILP, greedy, fixed.
+//! Policies, and what they propose for one tiling.
 //!
-//! Each proposes candidates for one tiling; [`propose`] names them by source. The ILP minimises the
+//! [`propose`] names its candidates by source. The ILP minimises the
 //! surrogate exactly where the solver proves it, and brings the greedy and two uniform candidates
 //! (every layer split over all cores in channels, or in rows) along: the simulation decides among
 //! them, because the surrogate ignores fill, contention and eviction.
@@ -24,6 +24,12 @@ pub enum Policy {
     Greedy,
     /// The mapping's allocation.
     Fixed,
+    /// NSGA-II on simulated latency and energy.
+    Genetic,
+    /// Random candidates, the best of them.
+    Random,
+    /// Every candidate, where they are few.
+    Exhaustive,
 }
 
 /// A choice per layer and where it comes from.
@@ -49,7 +55,8 @@ pub struct SolverReport {
 }
 
 impl SolverReport {
-    fn none() -> Self {
+    /// No solver was asked.
+    pub fn none() -> Self {
         Self { backend: "none".to_owned(), status: "none".to_owned(), bound: None }
     }
 }

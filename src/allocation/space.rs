@@ -8,7 +8,7 @@
 use super::Candidate;
 use crate::accelerator::Accelerator;
 use crate::fusion::{Cut, LayerTiling, Stack, Tiling};
-use crate::ids::{CoreId, LayerId};
+use crate::ids::CoreId;
 use crate::mapping::{Mapping, MappingEntry, Pieces, Split};
 use crate::workload::{Dim, Layer, Workload};
 
@@ -313,32 +313,38 @@ fn numbered(
     numbers.iter().map(find).collect()
 }
 
-/// Cuts in time: the mapping's, else whole layers when alone in their stack, else `rows` rows.
+/// Cuts in time of every layer: the mapping's, else `rows` rows, else (none given) the whole layer.
+pub fn layer_cuts(
+    workload: &Workload,
+    mapping: &Mapping,
+    rows: Option<u64>,
+) -> Result<Vec<Vec<Cut>>, SpaceError> {
+    let cuts = |layer: &Layer| {
+        if let Some(entry) = mapping.entry(layer)
+            && let Some(splits) = &entry.intra_core_tiling
+        {
+            let cuts: Result<Vec<_>, _> = splits.iter().map(|split| cut(layer, entry, split)).collect();
+            return Ok(cuts?.into_iter().flatten().collect());
+        }
+        let position = layer.position(&Dim::new("OY")).or_else(|| layer.position(&Dim::new("D")));
+        let row = position.filter(|dim| layer.dims[*dim].size > 1);
+        let cut = |(dim, rows): (usize, u64)| Cut { dim, tile: rows.min(layer.dims[dim].size) };
+        Ok(row.zip(rows).map(cut).into_iter().collect())
+    };
+    workload.layers.iter().map(cuts).collect()
+}
+
+/// Cuts in time under stacks: `rows` rows where the mapping leaves it open, whole layers when alone.
 pub fn intra_cuts(
     workload: &Workload,
     mapping: &Mapping,
     stacks: &[Stack],
     rows: u64,
 ) -> Result<Vec<Vec<Cut>>, SpaceError> {
-    let mut fused = vec![false; workload.layers.len()];
-    for stack in stacks.iter().filter(|stack| stack.layers.len() > 1) {
-        stack.layers.iter().for_each(|layer| fused[layer.index()] = true);
+    let mut cuts = layer_cuts(workload, mapping, None)?;
+    let fused = layer_cuts(workload, mapping, Some(rows))?;
+    for layer in stacks.iter().filter(|stack| stack.layers.len() > 1).flat_map(|stack| &stack.layers) {
+        cuts[layer.index()].clone_from(&fused[layer.index()]);
     }
-    (workload.layer_ids())
-        .map(|id: LayerId| {
-            let layer = workload.layer(id);
-            if let Some(entry) = mapping.entry(layer)
-                && let Some(splits) = &entry.intra_core_tiling
-            {
-                let cuts: Result<Vec<_>, _> = splits.iter().map(|split| cut(layer, entry, split)).collect();
-                return Ok(cuts?.into_iter().flatten().collect());
-            }
-            if !fused[id.index()] {
-                return Ok(Vec::new());
-            }
-            let position = layer.position(&Dim::new("OY")).or_else(|| layer.position(&Dim::new("D")));
-            let row = position.filter(|dim| layer.dims[*dim].size > 1);
-            Ok(row.map(|dim| Cut { dim, tile: rows.min(layer.dims[dim].size) }).into_iter().collect())
-        })
-        .collect()
+    Ok(cuts)
 }

@@ -65,6 +65,13 @@ pub(super) struct RunArgs {
     /// Let the generator unroll several loop dimensions over one array dimension.
     #[arg(long)]
     mix: bool,
+    /// Simulations of the search beyond its first proposals (default: ilp and random 256, genetic 2048,
+    /// exhaustive at most 100000).
+    #[arg(long, value_name = "N")]
+    simulations: Option<usize>,
+    /// Seed of the searches.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
     /// Limit on the solver's time; the result is then marked and may differ between machines.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
@@ -117,6 +124,8 @@ pub(super) fn run(args: &RunArgs, format: Format, quiet: bool) -> Result<(), Fai
         rows: args.rows.clone(),
         policy: args.policy,
         objective: args.objective,
+        simulations: args.simulations,
+        seed: args.seed,
         time_limit: args.time_limit,
     };
     let parse = start.elapsed().as_secs_f64();

@@ -1,23 +1,21 @@
-//! The main job: tilings, policy, simulation, bound, verification.
+//! The main job: search, simulation, bound, verification.
 //!
 //! ```text
-//! for each tiling:  surrogate -> policy -> proposals -> evaluate each (totals)
-//! best by objective -> evaluate (full record) -> bound -> verify -> Outcome
+//! policy searches:  proposals, simulations (totals) -> best by objective
+//! best -> evaluate (full record) -> bound -> verify -> Outcome
 //! ```
 
 use super::{EvaluateError, Evaluation, Problem, evaluate, graph};
 use crate::allocation::Candidate;
-use crate::allocation::policy::{Policy, PolicyError, Proposal, SolverReport, propose};
-use crate::allocation::space::{SpaceError, intra_cuts};
-use crate::allocation::surrogate::{Predicted, build, predict};
+use crate::allocation::policy::{Policy, SolverReport};
+use crate::allocation::search::{Found, FrontPoint, SearchError, SearchPlan, search};
+use crate::allocation::surrogate::{Predicted, predict};
 use crate::bound::{Bound, bound};
 use crate::cn::CnGraph;
 use crate::cost::{CostTable, Objective};
-use crate::fusion::stacks::{Stacking, from_names, stacks};
-use crate::fusion::{Cut, Stack};
+use crate::fusion::stacks::Stacking;
 use crate::schedule::Record;
 use crate::verify::{Case, Claims, Report, verify};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -46,8 +44,28 @@ pub struct RunOptions {
     pub policy: Policy,
     /// What is minimised.
     pub objective: Objective,
+    /// Simulations of the search beyond its proposals; none: the policy's own budget.
+    #[serde(default)]
+    pub simulations: Option<usize>,
+    /// Seed of the searches.
+    #[serde(default)]
+    pub seed: u64,
     /// Limit on the solver; the result is then marked `time_limited`.
     pub time_limit: Option<Duration>,
+}
+
+impl RunOptions {
+    fn plan(&self) -> SearchPlan {
+        SearchPlan {
+            policy: self.policy,
+            objective: self.objective,
+            stacking: (self.mode == Mode::Fused).then_some(self.stacking),
+            rows: self.rows.clone(),
+            simulations: self.simulations,
+            seed: self.seed,
+            time_limit: self.time_limit,
+        }
+    }
 }
 
 impl Default for RunOptions {
@@ -58,6 +76,8 @@ impl Default for RunOptions {
             rows: vec![1, 2, 4],
             policy: Policy::default(),
             objective: Objective::default(),
+            simulations: None,
+            seed: 0,
             time_limit: None,
         }
     }
@@ -81,6 +101,8 @@ pub struct Outcome {
     pub source: String,
     /// What the solver said about its tiling.
     pub solver: SolverReport,
+    /// All simulated candidates that none dominates, by latency.
+    pub front: Vec<FrontPoint>,
     /// Simulations.
     pub evaluations: u64,
     /// Distinct costs.
@@ -92,18 +114,12 @@ pub struct Outcome {
 /// A job that gives no schedule.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The mapping.
+    /// The search found nothing.
     #[error(transparent)]
-    Space(#[from] SpaceError),
-    /// The policy.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Search(#[from] SearchError),
     /// A stage of the evaluation.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
-    /// The mapping's fused groups.
-    #[error("{0}")]
-    Stacks(String),
     /// The checker found violations: a fault of Millstream.
     #[error(
         "the schedule does not pass its own verification; this is a fault of Millstream, please report it with the inputs:\n{0}"
@@ -111,58 +127,28 @@ pub enum RunError {
     Unverified(String),
 }
 
-/// Stacks and cuts in time of one tiling to try.
-struct Base {
-    stacks: Vec<Stack>,
-    intra: Vec<Vec<Cut>>,
-}
-
-/// A simulated proposal.
-struct Tried {
-    candidate: Candidate,
-    proposal: Proposal,
-    value: f64,
-}
-
 /// Runs the main job.
 pub fn run(problem: &Problem, options: &RunOptions) -> Result<Outcome, RunError> {
-    let table = CostTable::new();
-    let mut seconds = BTreeMap::new();
-    let mut evaluations = 0;
-    let mut best: Option<Tried> = None;
-    let mut failed: Option<RunError> = None;
+    run_with(problem, options, &CostTable::new())
+}
+
+/// Runs the main job on a table of costs that other jobs may share.
+pub fn run_with(problem: &Problem, options: &RunOptions, table: &CostTable) -> Result<Outcome, RunError> {
     let start = Instant::now();
-    for base in bases(problem, options)? {
-        match attempt(problem, options, &base, &table, &mut seconds) {
-            Ok(tried) => {
-                evaluations += tried.len() as u64;
-                for tried in tried {
-                    if best.as_ref().is_none_or(|best| tried.value < best.value) {
-                        best = Some(tried);
-                    }
-                }
-            }
-            Err(error) => {
-                failed.get_or_insert(error);
-            }
-        }
-    }
-    let Some(best) = best else {
-        return Err(failed.expect("at least one tiling is tried"));
-    };
-    seconds.insert("allocate", start.elapsed().as_secs_f64() - seconds.get("cost").copied().unwrap_or(0.0));
-    finish(problem, best, &table, seconds, evaluations)
+    let found = search(problem, &options.plan(), table)?;
+    let allocate = start.elapsed().as_secs_f64() - found.cost_seconds;
+    let seconds = BTreeMap::from([("cost", found.cost_seconds), ("allocate", allocate)]);
+    finish(problem, found, table, seconds)
 }
 
 /// Records, bounds and verifies the winner.
 fn finish(
     problem: &Problem,
-    best: Tried,
+    found: Found,
     table: &CostTable,
     mut seconds: BTreeMap<&'static str, f64>,
-    evaluations: u64,
 ) -> Result<Outcome, RunError> {
-    let Tried { candidate, proposal, .. } = best;
+    let Found { candidate, .. } = found;
     let start = Instant::now();
     let graph = graph(problem, &candidate)?;
     seconds.insert("refine", start.elapsed().as_secs_f64());
@@ -184,9 +170,10 @@ fn finish(
         bound,
         report,
         predicted,
-        source: proposal.source.to_owned(),
-        solver: proposal.solver,
-        evaluations: evaluations + 1,
+        source: found.source.to_owned(),
+        solver: found.solver,
+        front: found.front,
+        evaluations: found.simulations + 1,
         distinct_costs: table.distinct() as u64,
         seconds,
     })
@@ -217,68 +204,4 @@ pub fn check(
         bound: Some((bound.latency, bound.energy)),
     };
     verify(&case, &claims)
-}
-
-/// The tilings to try: one, or one per number of rows where the mapping leaves that open.
-fn bases(problem: &Problem, options: &RunOptions) -> Result<Vec<Base>, RunError> {
-    let (workload, mapping) = (&problem.workload, &problem.mapping);
-    if options.mode == Mode::LayerByLayer {
-        let stacks = stacks(workload, &problem.accelerator, Stacking::None);
-        return Ok(vec![Base { stacks, intra: vec![Vec::new(); workload.layers.len()] }]);
-    }
-    let stacks = match mapping.stacks.is_empty() {
-        true => stacks(workload, &problem.accelerator, options.stacking),
-        false => from_names(workload, &mapping.stacks).map_err(RunError::Stacks)?,
-    };
-    let mut bases: Vec<Base> = Vec::new();
-    for rows in &options.rows {
-        let intra = intra_cuts(workload, mapping, &stacks, *rows)?;
-        if bases.iter().all(|base| base.intra != intra) {
-            bases.push(Base { stacks: stacks.clone(), intra });
-        }
-    }
-    Ok(bases)
-}
-
-/// Allocates under one tiling and simulates every proposal.
-fn attempt(
-    problem: &Problem,
-    options: &RunOptions,
-    base: &Base,
-    table: &CostTable,
-    seconds: &mut BTreeMap<&'static str, f64>,
-) -> Result<Vec<Tried>, RunError> {
-    let _span = tracing::info_span!("allocate", stacks = base.stacks.len()).entered();
-    let start = Instant::now();
-    let surrogate = build(problem, &problem.space, &base.stacks, &base.intra, table)?;
-    *seconds.entry("cost").or_default() += start.elapsed().as_secs_f64();
-    let proposals = propose(
-        &problem.workload,
-        &problem.space,
-        &surrogate,
-        options.policy,
-        options.objective,
-        options.time_limit,
-    )?;
-    let solver = proposals[0].solver.clone();
-    let tried: Vec<Result<Tried, EvaluateError>> = (proposals.into_par_iter())
-        .map(|proposal| {
-            let candidate = problem.space.candidate(&base.stacks, &base.intra, &proposal.choices);
-            let graph = graph(problem, &candidate)?;
-            let evaluation = evaluate(problem, &graph, &candidate, table, Record::Totals)?;
-            let value = match options.objective {
-                Objective::Latency => evaluation.schedule.latency.0 as f64,
-                Objective::Energy => evaluation.energy.total,
-                Objective::Edp => evaluation.edp(),
-            };
-            tracing::info!(source = proposal.source, latency = evaluation.schedule.latency.0, value);
-            let proposal = Proposal { solver: solver.clone(), ..proposal };
-            Ok(Tried { candidate, proposal, value })
-        })
-        .collect();
-    let (good, bad): (Vec<_>, Vec<_>) = tried.into_iter().partition(Result::is_ok);
-    match (good.is_empty(), bad.into_iter().find_map(Result::err)) {
-        (true, Some(error)) => Err(error.into()),
-        _ => Ok(good.into_iter().flatten().collect()),
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::{InputFile, Run};
 use crate::accelerator::{Accelerator, ResourceKind};
+use crate::allocation::search::FrontPoint;
 use crate::ids::{CoreId, ResourceId};
 use crate::ledger::EnergySplit;
 use crate::schedule::Why;
@@ -44,6 +45,8 @@ pub struct Summary {
     pub objective: String,
     /// What the solver said.
     pub solver: SolverSummary,
+    /// All simulated candidates that none dominates, by latency.
+    pub front: Vec<FrontPoint>,
     /// What was verified.
     pub verified: Verified,
     /// Version of Millstream.
@@ -132,6 +135,8 @@ pub struct SolverSummary {
     pub status: String,
     /// Which proposal the simulation preferred.
     pub source: String,
+    /// Candidates simulated.
+    pub simulations: u64,
     /// The surrogate's latency and energy of the result.
     pub predicted: crate::allocation::surrogate::Predicted,
     /// Bound on the surrogate's objective.
@@ -202,9 +207,11 @@ pub fn summary(run: &Run) -> Summary {
             backend: outcome.solver.backend.clone(),
             status: outcome.solver.status.clone(),
             source: outcome.source.clone(),
+            simulations: outcome.evaluations,
             predicted: outcome.predicted,
             bound: outcome.solver.bound,
         },
+        front: outcome.front.clone(),
         verified: Verified { events: outcome.report.checked.events, violations: 0 },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: run.inputs.to_vec(),
@@ -403,8 +410,9 @@ impl fmt::Display for Summary {
         writeln!(f, "limit       {}", self.limit())?;
         writeln!(
             f,
-            "allocation  {} won among the proposals; predicted {} cycles, {}; solver {} ({})",
+            "allocation  {} won in {} simulations; predicted {} cycles, {}; solver {} ({})",
             self.solver.source,
+            grouped(self.solver.simulations),
             grouped(self.solver.predicted.latency_cycles as u64),
             millijoules(self.solver.predicted.energy_pj),
             self.solver.status,

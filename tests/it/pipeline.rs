@@ -32,7 +32,7 @@ fn problem(workload: Workload, accelerator: &str, mapping: Mapping) -> Problem {
 }
 
 fn options(mode: Mode) -> RunOptions {
-    RunOptions { mode, rows: vec![4], ..RunOptions::default() }
+    RunOptions { mode, rows: vec![4], simulations: Some(8), ..RunOptions::default() }
 }
 
 fn summarised(problem: &Problem, options: &RunOptions, outcome: &Outcome) -> Summary {
