@@ -65,8 +65,8 @@ pub(super) struct RunArgs {
     /// Let the generator unroll several loop dimensions over one array dimension.
     #[arg(long)]
     mix: bool,
-    /// Simulations of the search beyond its first proposals (default: ilp and random 256, genetic 2048,
-    /// exhaustive at most 100000).
+    /// Simulations of the search beyond its first proposals (default: ilp 256, fewer for large graphs;
+    /// random 256, genetic 2048, exhaustive at most 100000).
     #[arg(long, value_name = "N")]
     simulations: Option<usize>,
     /// Seed of the searches.

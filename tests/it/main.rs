@@ -9,6 +9,7 @@ mod fixture;
 mod hardware;
 mod layout;
 mod pipeline;
+mod policies;
 mod readers;
 mod schedule;
 mod tidy;
