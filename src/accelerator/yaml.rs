@@ -1,8 +1,8 @@
 //! Accelerator files: Stream's YAML (2026 `core_connectivity`, 2024 short form) or a lone core file.
 //!
 //! `cores` maps numbers to core files, `offchip_core_id` names the core (or cores) that fronts
-//! external memory, `core_connectivity` lists links and buses. Core files are looked for beside the
-//! accelerator file and in its `cores` folder. Every error of all files is reported at once; keys of
+//! external memory, `core_connectivity` lists links and buses. Core files are looked for in the
+//! `cores` folder beside the accelerator file and beside it. Every error of all files is reported at once; keys of
 //! other tools that are not modelled are listed in one note.
 
 use super::assemble::{Parts, TopMemory, assemble, lone_core};
@@ -89,11 +89,16 @@ pub fn load(path: &Path) -> Result<Accelerator, Diagnostics> {
     parse(&path.display().to_string(), &text, &|name| core_on_disk(folder, name))
 }
 
-/// Beside the accelerator file, in its `cores` folder, or there by the last part of the name alone
+/// A bare name in the `cores` folder, else beside the accelerator file, where a file of that name may
+/// be a lone core with its DRAM; a path from the accelerator file, else by its last part in `cores`
 /// (Stream's examples give some names from the root of its repository).
 fn core_on_disk(folder: &Path, name: &str) -> Result<File, Diagnostic> {
     let last = Path::new(name).file_name().unwrap_or_default();
-    let places = [folder.join(name), folder.join("cores").join(name), folder.join("cores").join(last)];
+    let cores = folder.join("cores");
+    let places = match Path::new(name).parent() {
+        Some(parent) if parent != Path::new("") => vec![folder.join(name), cores.join(name), cores.join(last)],
+        _ => vec![cores.join(name), folder.join(name)],
+    };
     let Some(path) = places.iter().find(|path| path.is_file()) else {
         let mut tried: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
         tried.dedup();

@@ -1,6 +1,8 @@
 //! Types of the network's inputs, whose dynamic dimensions the user binds.
 
+use super::node::Node;
 use super::precision::Element;
+use super::read::LiveNodes;
 use super::{OnnxError, ReadOptions, proto};
 use std::collections::BTreeSet;
 
@@ -26,6 +28,49 @@ pub(super) fn input_type(
         shape.push(extent);
     }
     Ok((Element(tensor_type.elem_type), shape))
+}
+
+/// Inputs of the network that are weights: some writers list these as inputs without a value. An
+/// input counts as one if all that reads it are products, as their right matrix, or convolutions, as
+/// their kernel; at least one input stays.
+pub(super) fn weights<'a>(graph: &'a proto::Graph, live: &LiveNodes) -> BTreeSet<&'a str> {
+    let given: BTreeSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    let mut weights: BTreeSet<&str> = (graph.input.iter())
+        .filter(|input| !given.contains(input.name.as_str()))
+        .filter(|input| {
+            let tensor_type = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
+            tensor_type.and_then(|of| of.shape.as_ref()).is_some_and(|shape| shape.dim.len() >= 2)
+        })
+        .map(|input| input.name.as_str())
+        .collect();
+    let all = weights.len();
+    let mut read = BTreeSet::new();
+    for index in &live.order {
+        let node = Node(&graph.node[*index]);
+        let right = match (node.operator(), node.is_standard()) {
+            ("Conv" | "Gemm" | "MatMul", true) => node.input(1),
+            _ => None,
+        };
+        // A tensor of three axes may be another sequence; a matrix is not.
+        let matrix = |name: &str| {
+            let input = graph.input.iter().find(|input| input.name == name);
+            let tensor_type = input.and_then(|of| of.r#type.as_ref()).and_then(|of| of.tensor_type.as_ref());
+            let rank = tensor_type.and_then(|of| of.shape.as_ref()).map_or(0, |shape| shape.dim.len());
+            rank == 2 || node.operator() == "Conv"
+        };
+        for (position, input) in node.0.input.iter().enumerate() {
+            if position == 1 && right == Some(input.as_str()) && matrix(input) {
+                read.insert(input.as_str());
+            } else {
+                weights.remove(input.as_str());
+            }
+        }
+    }
+    for output in &graph.output {
+        weights.remove(output.name.as_str());
+    }
+    weights.retain(|name| read.contains(name));
+    if weights.len() == all { BTreeSet::new() } else { weights }
 }
 
 enum Binding {
