@@ -8,6 +8,7 @@ mod errors;
 mod fixture;
 mod hardware;
 mod layout;
+mod networks;
 mod pipeline;
 mod readers;
 mod schedule;
