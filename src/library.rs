@@ -50,19 +50,23 @@ const NETWORKS: &[Shipped] = networks![
 ];
 
 /// Networks in ZigZag's YAML.
-const NETWORK_TEXTS: &[(&str, &str)] = texts!["../workloads/":];
+const NETWORK_TEXTS: &[(&str, &str)] =
+    texts!["../workloads/": "depfin_fsrcnn", "diana_resnet18_segment", "jia_resnet50_segment",];
 
 /// Accelerators (and single cores with their DRAM).
 const ACCELERATORS: &[(&str, &str)] = texts!["../hardware/":
     "ascend_like",
     "ascend_like_quad_core",
     "chiplets_4x4",
+    "depfin",
+    "diana",
     "edge_tpu_like",
     "edge_tpu_like_quad_core",
     "eyeriss_like",
     "eyeriss_like_quad_core",
     "fusemax",
     "hetero_quad_core",
+    "jia_aimc",
     "mesh_16_core",
     "meta_prototype",
     "meta_prototype_quad_core",
@@ -79,6 +83,13 @@ const ACCELERATORS: &[(&str, &str)] = texts!["../hardware/":
 /// Core files.
 const CORES: &[(&str, &str)] = texts!["../hardware/cores/":
     "ascend_like",
+    "depfin_core",
+    "depfin_dram",
+    "diana_aimc",
+    "diana_digital",
+    "diana_l2",
+    "diana_pooling",
+    "diana_simd",
     "dram",
     "dram_simba",
     "edge_tpu_like",
@@ -86,6 +97,10 @@ const CORES: &[(&str, &str)] = texts!["../hardware/cores/":
     "fusemax_array",
     "fusemax_vec",
     "hbm",
+    "jia_aimc_dram",
+    "jia_aimc_first",
+    "jia_aimc_inner",
+    "jia_aimc_wide",
     "meta_prototype",
     "pooling",
     "simba_chiplet",
@@ -96,7 +111,7 @@ const CORES: &[(&str, &str)] = texts!["../hardware/cores/":
 ];
 
 /// Mappings.
-const MAPPINGS: &[(&str, &str)] = texts!["../hardware/mappings/":];
+const MAPPINGS: &[(&str, &str)] = texts!["../hardware/mappings/": "depfin", "diana", "jia_aimc",];
 
 /// A shipped network; its bytes are ONNX, or YAML where [`is_text`] says so.
 pub fn workload(name: &str) -> Option<&'static [u8]> {

@@ -119,7 +119,7 @@ pub fn parse(name: &str, text: &str, resolver: &Resolver<'_>) -> Result<Accelera
         Value::Map(entries) => entries.iter().any(|(name, _)| name.key_name() == key),
         _ => false,
     };
-    if !has("cores") && (has("memories") || has("operational_array")) {
+    if !has("cores") && (has("memories") || has("operational_array") || has("multipliers")) {
         let file = core_file::read(&mut reading, &root);
         let notes = unmodelled_note(&reading.unmodelled);
         let kind = reading.finish(file)?.kind;

@@ -9,7 +9,7 @@
 //! sums: a dimension over which the joined layer accumulates stays whole.
 
 use super::{Mapping, MappingEntry, Pieces, Split};
-use crate::ids::LayerId;
+use crate::ids::{LayerId, TensorId};
 use crate::workload::{Axis, Dim, Layer, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -189,10 +189,10 @@ fn joined(workload: &Workload, layers: &[LayerId], from: LayerId, dim: usize) ->
             let forward = along_output(layer, dim)
                 .and_then(|axis| along_input(candidate, layer.output().tensor, axis));
             let backward = candidate.output().tensor.and_then(|tensor| {
-                let axes = layer.inputs().iter().filter(|operand| operand.tensor == Some(tensor));
-                let axis = axes.flat_map(|operand| operand.axes.iter().enumerate());
-                let axis = axis.into_iter().find(|(_, axis)| runs_along(axis) == Some(dim))?.0;
-                runs_along(candidate.output().axes.get(axis)?)
+                let operands = layer.inputs().iter().filter(|operand| operand.tensor == Some(tensor));
+                let mut axes = operands.flat_map(|operand| operand.axes.iter().enumerate());
+                let (axis, _) = axes.find(|(_, axis)| runs_along(layer, axis) == Some(dim))?;
+                runs_along(candidate, candidate.output().axes.get(axis)?)
             });
             for dim in [forward, backward].into_iter().flatten() {
                 let known = found.iter().any(|(known, _)| known == other);
@@ -207,20 +207,24 @@ fn joined(workload: &Workload, layers: &[LayerId], from: LayerId, dim: usize) ->
 
 /// The output axis that is one dimension.
 fn along_output(layer: &Layer, dim: usize) -> Option<usize> {
-    layer.output().axes.iter().position(|axis| runs_along(axis) == Some(dim))
+    layer.output().axes.iter().position(|axis| runs_along(layer, axis) == Some(dim))
 }
 
 /// The dimension along which a layer reads an axis of a tensor.
-fn along_input(layer: &Layer, tensor: Option<crate::ids::TensorId>, axis: usize) -> Option<usize> {
+fn along_input(layer: &Layer, tensor: Option<TensorId>, axis: usize) -> Option<usize> {
     let operand = layer.inputs().iter().find(|operand| tensor.is_some() && operand.tensor == tensor)?;
-    runs_along(operand.axes.get(axis)?)
+    runs_along(layer, operand.axes.get(axis)?)
 }
 
-/// The dimension that moves along an axis: its only one, or the one that moves a window.
-fn runs_along(axis: &Axis) -> Option<usize> {
-    match (axis.terms.as_slice(), axis.sliding) {
-        ([term], _) if term.coefficient == 1 => Some(term.dim),
-        ([moved, _], true) => Some(moved.dim),
+/// The dimension that moves along an axis: the one that moves a window, or the only one with more
+/// than one step.
+fn runs_along(layer: &Layer, axis: &Axis) -> Option<usize> {
+    if axis.sliding {
+        return axis.terms.first().map(|moved| moved.dim);
+    }
+    let mut terms = axis.terms.iter().filter(|term| layer.dims[term.dim].size > 1);
+    match (terms.next(), terms.next()) {
+        (Some(term), None) if term.coefficient == 1 => Some(term.dim),
         _ => None,
     }
 }

@@ -25,7 +25,15 @@ struct GroupTiling {
     #[serde(skip_serializing_if = "Option::is_none")]
     tile: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    split: Option<String>,
+    split: Option<Count>,
+}
+
+/// A number of pieces, or `all`, or `*`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Count {
+    Number(u64),
+    Word(&'static str),
 }
 
 /// One entry under the keys of the reader.
@@ -86,7 +94,9 @@ pub fn write(mapping: &Mapping) -> String {
         fused_groups: (mapping.stacks.iter().enumerate())
             .map(|(position, layers)| Group {
                 layers: FlowSeq(layers.clone()),
-                intra_core_tiling: mapping.stack_splits.get(position).map(group_tilings).unwrap_or_default(),
+                intra_core_tiling: (mapping.stack_splits.get(position))
+                    .map(|splits| group_tilings(splits))
+                    .unwrap_or_default(),
             })
             .collect(),
     };
@@ -126,14 +136,14 @@ fn entry(entry: &MappingEntry) -> Entry {
     }
 }
 
-fn group_tilings(splits: &Vec<StackSplit>) -> Vec<FlowMap<GroupTiling>> {
+fn group_tilings(splits: &[StackSplit]) -> Vec<FlowMap<GroupTiling>> {
     (splits.iter())
         .map(|StackSplit { layer, split }| {
             let (tile, pieces) = match split.pieces {
                 Pieces::Tile(tile) => (Some(tile), None),
-                Pieces::Count(count) => (None, Some(count.to_string())),
-                Pieces::All => (None, Some("all".to_owned())),
-                Pieces::Auto => (None, Some("*".to_owned())),
+                Pieces::Count(count) => (None, Some(Count::Number(count))),
+                Pieces::All => (None, Some(Count::Word("all"))),
+                Pieces::Auto => (None, Some(Count::Word("*"))),
             };
             FlowMap(GroupTiling { dim: format!("{layer}.{}", split.dim), tile, split: pieces })
         })

@@ -10,7 +10,7 @@
 //! they mean depends on the layers, which this reader does not know ([`super::resolve`] does).
 
 use super::{Mapping, MappingEntry, Pieces, Split, StackSplit};
-use crate::accelerator::{Accelerator, ArrayMapping, operand, unrolled};
+use crate::accelerator::{Accelerator, ArrayMapping, unrolled};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Fields, Keys, Node, Reading, Value};
 use crate::workload::{Dim, MemoryOperand};
@@ -267,7 +267,7 @@ fn operand_links(reading: &mut Reading, node: &Node) -> Vec<(String, MemoryOpera
         let Some(text) = value.text(reading, "a memory operand") else {
             continue;
         };
-        match operand(&text) {
+        match MemoryOperand::named(&text) {
             Some(memory) => links.push((key.key_name(), memory)),
             None => {
                 let error = Diagnostic::new(format!("unknown memory operand `{text}`"));

@@ -264,15 +264,14 @@ fn all_load<T: std::fmt::Display>(
 #[test]
 fn hardware_of_the_reference_loads() {
     let missing = [("simple_example_hw", "core file `meta_prototype.yaml` does not exist")];
-    let old_array = [("meta_prototype_dual_core_simd_offchip", "unknown key `multipliers`")];
     let imc = "in-memory computing arrays are not modelled";
     let zigzag = [("aimc", imc), ("dimc", imc), ("generic_array_cacti", "2 ports for `O, tl`")];
     for (folder, refused) in [
         ("stream/inputs/main/examples/hardware", &[] as &[_]),
         ("stream/inputs/main/testing/hardware", &missing),
         ("newest/inputs/stream_2_1_1_hardware", &[]),
-        ("stream/inputs/c5742c6e/examples/hardware", &old_array),
-        ("stream/inputs/70eb6751/examples/hardware", &old_array),
+        ("stream/inputs/c5742c6e/examples/hardware", &[]),
+        ("stream/inputs/70eb6751/examples/hardware", &[]),
         ("stream/inputs/study/hardware", &[]),
         ("zigzag/inputs/hardware", &zigzag),
     ] {

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Regions<'a> {
     /// The regions.
     pub last: BTreeMap<usize, Region<'a>>,
-    /// Positions of all their nodes but the last ones.
+    /// Positions of all their nodes but the last ones, and of the Identity nodes between them.
     pub inside: BTreeSet<usize>,
 }
 
@@ -91,6 +91,13 @@ pub(super) fn regions<'a>(given: &Graph<'_, 'a>) -> Regions<'a> {
             found.last.insert(last, region);
         }
     }
+    let gone: BTreeSet<&str> =
+        found.inside.iter().filter_map(|node| Node(&given.graph.node[*node]).output(0)).collect();
+    let names = given.live.order.iter().filter(|index| {
+        let output = Node(&given.graph.node[**index]).output(0);
+        output.is_some_and(|output| given.aliases.get(output).is_some_and(|behind| gone.contains(behind)))
+    });
+    found.inside.extend(names);
     found
 }
 
