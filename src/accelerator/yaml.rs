@@ -1,4 +1,5 @@
-//! Accelerator files: Stream's YAML (2026 `core_connectivity`, 2024 short form) or a lone core file.
+//! Accelerator files: Stream's YAML (2026 `core_connectivity`, 2024 short form, `graph` before) or a
+//! lone core file.
 //!
 //! `cores` maps numbers to core files, `offchip_core_id` names the core (or cores) that fronts
 //! external memory, `core_connectivity` lists links and buses. Core files are looked for in the
@@ -30,12 +31,9 @@ const ACCELERATOR: Keys = Keys {
         "bandwidth",
         "core_connectivity",
         "core_memory_sharing",
+        "graph",
     ],
     unmodelled: &["technology_node", "memory_aliases"],
-    refused: &[(
-        "graph",
-        "list links and buses in `core_connectivity`; `graph` is of a dialect that is not read",
-    )],
     ..Keys::NONE
 };
 
@@ -153,11 +151,15 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
     let listed = listed_cores(reading, &fields)?;
     let mut cores = read_cores(reading, listed, resolver)?;
     coordinates(reading, &fields, &mut cores);
-    let dram = dram_cores(reading, &fields, &mut cores);
-    let energy = fields.get("unit_energy_cost");
+    // Before 2024 `graph` named the shape of the network and the cores with a role of their own.
+    let graph = fields.get("graph").and_then(|node| node.fields(reading, &connect::GRAPH, node));
+    let of_graph = |key: &str| graph.as_ref().and_then(|graph| graph.get(key));
+    let offchip = fields.get("offchip_core_id").or_else(|| of_graph("offchip_core_id"));
+    let dram = dram_cores(reading, &fields, offchip, &mut cores);
+    let energy = fields.get("unit_energy_cost").or_else(|| of_graph("unit_energy_cost"));
     let energy = energy.map_or(Some(0.0), |node| node.real(reading, "`unit_energy_cost`"));
     let unit_energy_cost = Picojoules(energy.unwrap_or(0.0));
-    let bandwidth = match fields.get("bandwidth") {
+    let bandwidth = match fields.get("bandwidth").or_else(|| of_graph("bandwidth")) {
         // Stream 2.1.1 gives bandwidths of single ports under this key.
         Some(Node { value: Value::Map(_), .. }) => {
             reading.unmodelled.insert("`bandwidth` of ports".to_owned());
@@ -168,7 +170,10 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
     };
     let context = Context { numbers: &cores.numbers, dram: &dram, unit_energy_cost, bandwidth };
     let links = fields.get("core_connectivity");
-    let links = links.map(|node| connect::links(reading, node, &context)).unwrap_or_default();
+    let mut links = links.map(|node| connect::links(reading, node, &context)).unwrap_or_default();
+    if let Some(graph) = &graph {
+        links.extend(connect::graph(reading, graph, &context));
+    }
     let sharing_node = fields.get("core_memory_sharing");
     let sharing = sharing_node.map(|node| connect::sharing(reading, node, &cores.numbers));
     if !reading.errors.is_empty() {
@@ -304,8 +309,13 @@ fn coordinates(reading: &mut Reading, fields: &Fields<'_>, cores: &mut Cores<'_>
 
 /// The cores that front external memory: those the file names, else those whose type or empty array
 /// says so.
-fn dram_cores(reading: &mut Reading, fields: &Fields<'_>, cores: &mut Cores<'_>) -> Vec<CoreId> {
-    let mut dram: Vec<CoreId> = match fields.get("offchip_core_id") {
+fn dram_cores(
+    reading: &mut Reading,
+    fields: &Fields<'_>,
+    offchip: Option<&Node>,
+    cores: &mut Cores<'_>,
+) -> Vec<CoreId> {
+    let mut dram: Vec<CoreId> = match offchip {
         Some(Node { value: Value::List(items), .. }) => {
             items.iter().filter_map(|item| connect::core(reading, item, &cores.numbers)).collect()
         }

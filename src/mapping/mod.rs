@@ -9,7 +9,7 @@ mod resolve;
 mod show;
 mod write;
 
-pub use resolve::{StackSplit, resolve};
+pub use resolve::{StackSplit, link, resolve};
 pub use write::write;
 
 use crate::accelerator::ArrayMapping;

@@ -10,7 +10,7 @@
 
 use super::{Mapping, MappingEntry, Pieces, Split};
 use crate::ids::{LayerId, TensorId};
-use crate::workload::{Axis, Dim, Layer, Workload};
+use crate::workload::{Axis, Dim, Layer, MemoryOperand, Operand, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The mapping with an entry of its own for every layer that needs one.
@@ -45,6 +45,23 @@ pub fn resolve(mapping: Mapping, workload: &Workload) -> Mapping {
         }
     }
     mapping
+}
+
+/// Links the layers' operands to the memory operands that the mapping gives, where every input still
+/// has one of its own.
+pub fn link(workload: &mut Workload, mapping: &Mapping) {
+    for layer in &mut workload.layers {
+        let Some(entry) = mapping.entry(layer) else { continue };
+        let memory = |operand: &Operand| {
+            let given = entry.links.iter().find(|(name, _)| *name == operand.name);
+            given.map_or(operand.memory, |(_, memory)| *memory)
+        };
+        let linked: Vec<MemoryOperand> = layer.operands.iter().map(memory).collect();
+        let distinct: BTreeSet<_> = linked.iter().collect();
+        if linked.first() == Some(&MemoryOperand::O) && distinct.len() == linked.len() {
+            layer.operands.iter_mut().zip(linked).for_each(|(operand, memory)| operand.memory = memory);
+        }
+    }
 }
 
 /// A cut of one layer's dimension, by which a fused group is tiled.

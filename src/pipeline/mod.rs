@@ -85,8 +85,13 @@ impl Evaluation {
 
 impl Problem {
     /// Gathers the inputs; checks the mapping against them.
-    pub fn new(workload: Workload, accelerator: Accelerator, mapping: Mapping) -> Result<Self, SpaceError> {
+    pub fn new(
+        mut workload: Workload,
+        accelerator: Accelerator,
+        mapping: Mapping,
+    ) -> Result<Self, SpaceError> {
         let mapping = mapping::resolve(mapping, &workload);
+        mapping::link(&mut workload, &mapping);
         let space = Space::new(&workload, &accelerator, &mapping)?;
         Ok(Self {
             routes: Routes::new(&accelerator),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod chips;
 mod cn;
 mod cost;
 mod errors;
