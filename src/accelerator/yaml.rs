@@ -94,7 +94,9 @@ fn core_on_disk(folder: &Path, name: &str) -> Result<File, Diagnostic> {
     let last = Path::new(name).file_name().unwrap_or_default();
     let cores = folder.join("cores");
     let places = match Path::new(name).parent() {
-        Some(parent) if parent != Path::new("") => vec![folder.join(name), cores.join(name), cores.join(last)],
+        Some(parent) if parent != Path::new("") => {
+            vec![folder.join(name), cores.join(name), cores.join(last)]
+        }
         _ => vec![cores.join(name), folder.join(name)],
     };
     let Some(path) = places.iter().find(|path| path.is_file()) else {

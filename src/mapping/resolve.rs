@@ -144,8 +144,7 @@ fn tile_stack(
         let given = entries.remove(&id.index()).or_else(|| mapping.entry(layer).cloned());
         MappingEntry { name: layer.name.clone(), ..given.unwrap_or_default() }
     };
-    let mut cut: BTreeMap<LayerId, MappingEntry> =
-        layers.iter().map(|id| (*id, entry_of(*id))).collect();
+    let mut cut: BTreeMap<LayerId, MappingEntry> = layers.iter().map(|id| (*id, entry_of(*id))).collect();
     for entry in cut.values_mut() {
         entry.intra_core_tiling = Some(Vec::new());
     }
@@ -203,8 +202,8 @@ fn joined(workload: &Workload, layers: &[LayerId], from: LayerId, dim: usize) ->
         next += 1;
         for other in layers.iter().filter(|other| **other != id) {
             let (layer, candidate) = (workload.layer(id), workload.layer(*other));
-            let forward = along_output(layer, dim)
-                .and_then(|axis| along_input(candidate, layer.output().tensor, axis));
+            let forward =
+                along_output(layer, dim).and_then(|axis| along_input(candidate, layer.output().tensor, axis));
             let backward = candidate.output().tensor.and_then(|tensor| {
                 let operands = layer.inputs().iter().filter(|operand| operand.tensor == Some(tensor));
                 let mut axes = operands.flat_map(|operand| operand.axes.iter().enumerate());

@@ -226,11 +226,7 @@ fn constants(reading: &mut Reading, fields: &Fields<'_>, equation: &Equation) ->
 }
 
 /// `memory_operand_links`, as Stream's workloads of 2023 have them.
-fn links(
-    reading: &mut Reading,
-    fields: &Fields<'_>,
-    equation: &Equation,
-) -> BTreeMap<String, MemoryOperand> {
+fn links(reading: &mut Reading, fields: &Fields<'_>, equation: &Equation) -> BTreeMap<String, MemoryOperand> {
     let mut links = BTreeMap::new();
     let node = fields.get("memory_operand_links");
     let entries = node.and_then(|node| node.entries(reading, "`memory_operand_links`"));
@@ -238,7 +234,9 @@ fn links(
         equation.check_operand(reading, key, &key.key_name());
         let Some(text) = value.text(reading, "a memory operand") else { continue };
         match MemoryOperand::named(&text) {
-            Some(memory) => drop(links.insert(key.key_name(), memory)),
+            Some(memory) => {
+                links.insert(key.key_name(), memory);
+            }
             None => {
                 let error = Diagnostic::new(format!("unknown memory operand `{text}`"));
                 reading.error(value, error.label("must be I1, I2 or O"));

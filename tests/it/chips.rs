@@ -31,7 +31,10 @@ fn depfin_computes_as_long_as_in_the_reference() {
     let schedule = &outcome.evaluation.schedule;
     // `latency_simple` of the reference: the sum of all CNs.
     assert_eq!(schedule.busy[0].0, 5_018_220);
-    assert_eq!(outcome.evaluation.costs.nodes.iter().filter(|node| !node.cost.streamed.is_empty()).count(), 0);
+    assert_eq!(
+        outcome.evaluation.costs.nodes.iter().filter(|node| !node.cost.streamed.is_empty()).count(),
+        0
+    );
 }
 
 #[test]

@@ -54,8 +54,7 @@ fn every_shipped_network_reads_the_same() {
 
 /// The files of a result by their paths.
 fn result(workload: Workload, accelerator: &str, mode: Mode) -> BTreeMap<String, Vec<u8>> {
-    let problem =
-        Problem::new(workload, hardware::find(accelerator).unwrap(), Mapping::default()).unwrap();
+    let problem = Problem::new(workload, hardware::find(accelerator).unwrap(), Mapping::default()).unwrap();
     let options = RunOptions { mode, rows: vec![8], ..RunOptions::default() };
     let outcome = run(&problem, &options).unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -71,9 +70,10 @@ fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = format!("{prefix}{}", path.file_name().unwrap().to_str().unwrap());
-        match path.is_dir() {
-            true => collect(&path, &format!("{name}/"), files),
-            false => drop(files.insert(name, std::fs::read(&path).unwrap())),
+        if path.is_dir() {
+            collect(&path, &format!("{name}/"), files);
+        } else {
+            files.insert(name, std::fs::read(&path).unwrap());
         }
     }
 }

@@ -31,7 +31,9 @@ fn a_group_s_cuts_reach_all_its_layers() {
     let workload = network("fsrcnn");
     let names: Vec<&str> = workload.layers.iter().map(|layer| layer.name.as_str()).collect();
     let entry = |name: &&str| {
-        format!("- {{name: {name}, core_allocation: [[0, 1, 2, 3]], inter_core_tiling: [[{{dim: D1, split: 4}}]]}}\n")
+        format!(
+            "- {{name: {name}, core_allocation: [[0, 1, 2, 3]], inter_core_tiling: [[{{dim: D1, split: 4}}]]}}\n"
+        )
     };
     let text = format!(
         "layers:\n{}fused_groups:\n- name: g\n  layers: [{}]\n  intra_core_tiling:\n  \
@@ -100,5 +102,8 @@ fused_groups: [{name: g, layers: [Conv], intra_core_tiling: [{dim: Conv.D0, tile
 ";
     let mapping = resolved(&network("resnet18"), text);
     assert!(mapping.stacks.is_empty() && mapping.stack_splits.is_empty());
-    assert_eq!(mapping.notes.last().unwrap(), "fused groups name operators, not layers (`Conv`): they are ignored");
+    assert_eq!(
+        mapping.notes.last().unwrap(),
+        "fused groups name operators, not layers (`Conv`): they are ignored"
+    );
 }

@@ -57,9 +57,7 @@ fn zigzag_s_networks_have_the_published_counts() {
 fn light_models() -> Option<PathBuf> {
     let folder = std::env::var_os("ONNX_LIGHT_MODELS").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!(
-            "skipped: set ONNX_LIGHT_MODELS to the folder backend/test/data/light of the package onnx"
-        );
+        eprintln!("skipped: set ONNX_LIGHT_MODELS to the folder backend/test/data/light of the package onnx");
     }
     folder
 }

@@ -371,7 +371,8 @@ graph:
   {type: 2d_mesh, nb_rows: 2, nb_cols: 2, bandwidth: 64, unit_energy_cost: 0, simd_core_id: 4, offchip_core_id: 5}
 ";
     let read = accelerator(text).unwrap();
-    let ends = |link: &millstream::accelerator::Link| link.cores.iter().map(|core| core.0).collect::<Vec<_>>();
+    let ends =
+        |link: &millstream::accelerator::Link| link.cores.iter().map(|core| core.0).collect::<Vec<_>>();
     let links: Vec<_> = read.links.iter().map(ends).collect();
     let mesh = [[0, 1], [0, 2], [1, 3], [2, 3]];
     assert_eq!(links[..4], mesh);
