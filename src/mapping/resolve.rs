@@ -121,11 +121,7 @@ fn indexed(layer: &Layer, dim: &Dim) -> Option<usize> {
             order.extend(layer.channel_dim().or_else(|| at("K")));
             order
         }
-        "Gemm" | "MatMul" => named(&["B", "H", "D", "C", "K"])
-            .into_iter()
-            // A matrix has no batch axes; a size of 1 in front of a product of two axes is none.
-            .skip(usize::from(at("H").is_none() && at("B").is_some_and(|batch| layer.dims[batch].size == 1)))
-            .collect(),
+        "Gemm" | "MatMul" => named(&["B", "H", "D", "C", "K"]),
         _ => (0..layer.dims.len()).collect(),
     };
     order.get(index).copied()

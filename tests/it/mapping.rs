@@ -84,14 +84,18 @@ fused_groups:
 fn indices_of_products_and_others_are_axes() {
     let workload = network("bert_layer");
     let text = "\
-- {name: MatMul, inter_core_tiling: ['D2, 4'], intra_core_tiling: ['D0, 8']}
+- {name: MatMul, inter_core_tiling: ['D3, 4'], intra_core_tiling: ['D1, 8']}
 - {name: Exp, inter_core_tiling: ['D1, 4']}
 ";
     let mapping = resolved(&workload, text);
+    // One batch axis comes first, then rows, inner, columns; with 12 heads there are two.
     assert_eq!(cuts(&mapping, &workload, "query"), "D Count(8) | K Count(4)");
-    // Two batch axes come first: 1 and 12 heads, then the rows.
-    assert_eq!(cuts(&mapping, &workload, "attention.scores"), "B Count(8) | D Count(4)");
+    assert_eq!(cuts(&mapping, &workload, "attention.scores"), "H Count(8) | C Count(4)");
     assert_eq!(cuts(&mapping, &workload, "attention.softmax/Exp"), " | D1 Count(4)");
+    // Matrices have none.
+    let workload = network("autoencoder");
+    let mapping = resolved(&workload, "- {name: Gemm, inter_core_tiling: ['D2, 4']}");
+    assert_eq!(cuts(&mapping, &workload, "dense1"), " | K Count(4)");
 }
 
 #[test]

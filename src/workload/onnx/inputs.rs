@@ -4,7 +4,7 @@ use super::node::Node;
 use super::precision::Element;
 use super::read::LiveNodes;
 use super::{OnnxError, ReadOptions, proto};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Element type and shape of an input, with its dynamic dimensions bound.
 pub(super) fn input_type(
@@ -31,46 +31,37 @@ pub(super) fn input_type(
 }
 
 /// Inputs of the network that are weights: some writers list these as inputs without a value. An
-/// input counts as one if all that reads it are products, as their right matrix, or convolutions, as
-/// their kernel; at least one input stays.
+/// input counts as one if all that reads it are products, as their right matrix or bias, or
+/// convolutions, as their kernel or bias; at least one input stays. A right factor of three axes may
+/// be another sequence, a matrix is taken for weights.
 pub(super) fn weights<'a>(graph: &'a proto::Graph, live: &LiveNodes) -> BTreeSet<&'a str> {
     let given: BTreeSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
-    let mut weights: BTreeSet<&str> = (graph.input.iter())
+    let ranks: BTreeMap<&str, usize> = (graph.input.iter())
         .filter(|input| !given.contains(input.name.as_str()))
-        .filter(|input| {
-            let tensor_type = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
-            tensor_type.and_then(|of| of.shape.as_ref()).is_some_and(|shape| shape.dim.len() >= 2)
+        .filter_map(|input| {
+            let tensor_type = input.r#type.as_ref()?.tensor_type.as_ref()?;
+            Some((input.name.as_str(), tensor_type.shape.as_ref()?.dim.len()))
         })
-        .map(|input| input.name.as_str())
         .collect();
-    let all = weights.len();
-    let mut read = BTreeSet::new();
+    let mut weights = BTreeSet::new();
+    let mut data: BTreeSet<&str> = graph.output.iter().map(|output| output.name.as_str()).collect();
     for index in &live.order {
         let node = Node(&graph.node[*index]);
-        let right = match (node.operator(), node.is_standard()) {
-            ("Conv" | "Gemm" | "MatMul", true) => node.input(1),
-            _ => None,
-        };
-        // A tensor of three axes may be another sequence; a matrix is not.
-        let matrix = |name: &str| {
-            let input = graph.input.iter().find(|input| input.name == name);
-            let tensor_type = input.and_then(|of| of.r#type.as_ref()).and_then(|of| of.tensor_type.as_ref());
-            let rank = tensor_type.and_then(|of| of.shape.as_ref()).map_or(0, |shape| shape.dim.len());
-            rank == 2 || node.operator() == "Conv"
-        };
-        for (position, input) in node.0.input.iter().enumerate() {
-            if position == 1 && right == Some(input.as_str()) && matrix(input) {
-                read.insert(input.as_str());
-            } else {
-                weights.remove(input.as_str());
-            }
+        for (position, name) in node.0.input.iter().enumerate() {
+            let Some(rank) = ranks.get(name.as_str()) else { continue };
+            let weight = match (node.operator(), position) {
+                ("Conv", 1 | 2) | ("Gemm", 2) => true,
+                ("Gemm" | "MatMul", 1) => *rank == 2,
+                _ => false,
+            };
+            match weight && node.is_standard() {
+                true => weights.insert(name.as_str()),
+                false => data.insert(name.as_str()),
+            };
         }
     }
-    for output in &graph.output {
-        weights.remove(output.name.as_str());
-    }
-    weights.retain(|name| read.contains(name));
-    if weights.len() == all { BTreeSet::new() } else { weights }
+    weights.retain(|name| !data.contains(name));
+    if weights.len() == ranks.len() { BTreeSet::new() } else { weights }
 }
 
 enum Binding {
