@@ -27,6 +27,77 @@ pub(super) struct Context<'a> {
     pub(super) bandwidth: Option<BitsPerCycle>,
 }
 
+pub(super) const GRAPH: Keys = Keys {
+    of: "the graph of an accelerator",
+    known: &[
+        "type",
+        "nb_rows",
+        "nb_cols",
+        "bandwidth",
+        "unit_energy_cost",
+        "pooling_core_id",
+        "simd_core_id",
+        "offchip_core_id",
+    ],
+    ..Keys::NONE
+};
+
+/// Reads `graph`: a mesh of the cores without a role, column by column, or a bus that joins them; the
+/// pooling and the SIMD core have a link to each of them. What joins the DRAM core follows from its
+/// ports, as in files without any connection to it.
+pub(super) fn graph(reading: &mut Reading, graph: &Fields<'_>, context: &Context<'_>) -> Vec<Link> {
+    let mut role = |key: &str| graph.get(key).and_then(|node| core(reading, node, context.numbers));
+    let helpers: Vec<CoreId> =
+        ["pooling_core_id", "simd_core_id"].into_iter().filter_map(&mut role).collect();
+    let plain: Vec<CoreId> = (0..context.numbers.len())
+        .map(CoreId::from)
+        .filter(|core| !helpers.contains(core) && !context.dram.contains(core))
+        .collect();
+    let Some(kind) = graph.required(reading, "type") else { return Vec::new() };
+    let mut groups: Vec<Vec<CoreId>> = Vec::new();
+    match kind.text(reading, "the type of a graph").as_deref() {
+        Some("2d_mesh") => {
+            let mut count = |key: &str| {
+                let node = graph.required(reading, key)?;
+                node.positive(reading, &format!("`{key}`"), "a mesh has at least one")
+            };
+            let (Some(rows), Some(columns)) = (count("nb_rows"), count("nb_cols")) else { return Vec::new() };
+            if rows.checked_mul(columns) != Some(plain.len() as u64) {
+                let message = format!("a mesh of {rows} x {columns} for {} cores", plain.len());
+                let label = "cores without a role must fill it";
+                reading.error(kind, Diagnostic::new(message).label(label));
+                return Vec::new();
+            }
+            let rows = rows as usize;
+            for (at, core) in plain.iter().enumerate() {
+                let below = plain.get(at + 1).filter(|_| (at + 1) % rows != 0);
+                let beside = plain.get(at + rows);
+                groups.extend([below, beside].into_iter().flatten().map(|other| vec![*core, *other]));
+            }
+        }
+        Some("bus") => groups.push(plain.clone()),
+        Some(other) => {
+            let error = Diagnostic::new(format!("unknown graph `{other}`")).label("must be 2d_mesh or bus");
+            reading.error(kind, error);
+            return Vec::new();
+        }
+        None => return Vec::new(),
+    }
+    groups.extend(helpers.iter().flat_map(|helper| plain.iter().map(|core| vec![*core, *helper])));
+    let Some(bandwidth) = context.bandwidth else {
+        let error = Diagnostic::new("the graph has no `bandwidth`").label("in bits per cycle");
+        reading.error(kind, error);
+        return Vec::new();
+    };
+    let link = |cores: Vec<CoreId>| {
+        let kind = if cores.len() > 2 { LinkKind::Bus } else { LinkKind::Link };
+        let class = default_class(kind, &cores, context.dram);
+        let energy = LinkEnergy::PerCycle(context.unit_energy_cost);
+        Link { kind, cores, bandwidth, latency: 0, energy, class }
+    };
+    groups.into_iter().filter(|cores| cores.len() > 1).map(link).collect()
+}
+
 /// Reads `core_connectivity`.
 pub(super) fn links(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Vec<Link> {
     let items = node.list(reading, "`core_connectivity`").unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! `memories` (lowest first; the order is part of the model), `operational_array`, `dataflows`,
 //! `operator_types`, `type`, and our `overlap_transfers`. The dialect of 2024 (`r_bw`, `r_port`,
-//! positional ports, `multiplier_energy`) is read as well ([`super::ports`]).
+//! positional ports, `multipliers`, `multiplier_energy`) is read as well ([`super::ports`]).
 
 use super::{Array, ArrayMapping, CoreKind, Memory, ports};
 use crate::diagnostic::{Diagnostic, nearest};
@@ -17,6 +17,7 @@ const CORE: Keys = Keys {
         "type",
         "memories",
         "operational_array",
+        "multipliers",
         "dataflows",
         "operator_types",
         "overlap_transfers",
@@ -32,7 +33,6 @@ const CORE: Keys = Keys {
         "buffer_descriptors",
         "utilization",
     ],
-    refused: &[("multipliers", "describe the array under `operational_array`")],
     ..Keys::NONE
 };
 
@@ -99,7 +99,9 @@ pub(super) struct CoreFile {
 pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
     let fields = root.fields(reading, &CORE, root)?;
     let name = fields.required(reading, "name").and_then(|node| node.text(reading, "a core's name"));
-    let array = fields.required(reading, "operational_array").and_then(|node| array(reading, node));
+    // Called `multipliers` before 2024.
+    let array_node = fields.get("multipliers").or_else(|| fields.required(reading, "operational_array"));
+    let array = array_node.and_then(|node| array(reading, node));
     let dims: Vec<String> =
         (array.iter()).flat_map(|array| array.dims.iter().map(|(dim, _)| dim.clone())).collect();
     let memories = fields.required(reading, "memories");
@@ -262,7 +264,7 @@ fn operands(reading: &mut Reading, node: &Node) -> Vec<MemoryOperand> {
         let Some(text) = item.text(reading, "an operand") else {
             continue;
         };
-        match ports::operand(&text) {
+        match MemoryOperand::named(&text) {
             Some(operand) if operands.contains(&operand) => {
                 reading.error(item, Diagnostic::new(format!("operand {operand} is listed twice")));
             }

@@ -18,7 +18,6 @@ mod show;
 
 pub use assemble::{TopMemory, lone_core};
 pub(crate) use core_file::unrolled;
-pub(crate) use ports::operand;
 
 use crate::ids::{CoreId, CoreKindId, PoolId, ResourceId};
 use crate::units::{Bits, BitsPerCycle, Picojoules};

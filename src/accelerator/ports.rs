@@ -41,16 +41,6 @@ pub(super) fn read(
     (reading.errors.len() == before).then_some(ports)
 }
 
-/// A memory operand by name.
-pub(crate) fn operand(name: &str) -> Option<MemoryOperand> {
-    match name {
-        "I1" => Some(MemoryOperand::I1),
-        "I2" => Some(MemoryOperand::I2),
-        "O" => Some(MemoryOperand::O),
-        _ => None,
-    }
-}
-
 fn direction(name: &str) -> Option<Direction> {
     Direction::ALL.into_iter().find(|direction| direction.abbreviation() == name)
 }
@@ -109,7 +99,7 @@ fn allocated(
 ) -> Option<(MemoryOperand, Direction)> {
     let text = node.text(reading, "what a port carries")?;
     let parsed = text.split_once(',').and_then(|(operand_name, direction_name)| {
-        Some((operand(operand_name.trim())?, direction(direction_name.trim())?))
+        Some((MemoryOperand::named(operand_name.trim())?, direction(direction_name.trim())?))
     });
     let Some((operand, direction)) = parsed else {
         let error = Diagnostic::new("a port carries an operand in a direction")

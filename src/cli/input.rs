@@ -21,8 +21,8 @@ pub(super) struct InputArgs {
     /// Accelerator: a shipped one (see `millstream list`), an accelerator file, or a core file.
     #[arg(short, long, value_name = "NAME|FILE")]
     pub accelerator: String,
-    /// Mapping file (Stream's, ZigZag's, or the mapping.yaml of a result).
-    #[arg(short, long, value_name = "FILE")]
+    /// Mapping: a shipped one, or a file (Stream's, ZigZag's, or the mapping.yaml of a result).
+    #[arg(short, long, value_name = "NAME|FILE")]
     pub mapping: Option<PathBuf>,
     #[command(flatten)]
     pub reading: ReadingArgs,
@@ -97,7 +97,11 @@ pub(super) fn workload(name: &str, reading: &ReadingArgs) -> Result<(Workload, I
     if let Some(bytes) = library::workload(name)
         && !path.exists()
     {
-        return Ok((onnx::parse(name, bytes, &options)?, hashed("workload", name, bytes)));
+        let workload = match (library::is_text(name), std::str::from_utf8(bytes)) {
+            (true, Ok(text)) => workloads::parse(name, text)?,
+            _ => onnx::parse(name, bytes, &options)?,
+        };
+        return Ok((workload, hashed("workload", name, bytes)));
     }
     let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     if !path.exists() && path.extension().is_none() {
@@ -122,11 +126,16 @@ pub(super) fn accelerator(name: &str) -> Result<(Accelerator, InputFile), Failur
     Ok((accelerator, file("accelerator", path)?))
 }
 
-/// Reads a mapping; an empty one without a file.
+/// Reads a mapping, a shipped one by name; an empty one without a file.
 pub(super) fn mapping(
     path: Option<&Path>,
     accelerator: Option<&Accelerator>,
 ) -> Result<(Mapping, Option<InputFile>), Failure> {
+    let shipped = path.filter(|path| !path.exists()).and_then(Path::to_str);
+    if let Some((name, text)) = shipped.and_then(|name| Some((name, library::mapping(name)?))) {
+        let mapping = mappings::parse(name, text, accelerator)?;
+        return Ok((mapping, Some(hashed("mapping", name, text.as_bytes()))));
+    }
     match path {
         Some(path) => Ok((mappings::load(path, accelerator)?, Some(file("mapping", path)?))),
         None => Ok((Mapping::default(), None)),

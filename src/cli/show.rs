@@ -83,8 +83,12 @@ fn print<T: Display + Serialize>(value: &T, format: Format) {
 }
 
 pub(super) fn list() -> Result<(), Failure> {
-    println!("workloads (-w):    {}", library::workloads().collect::<Vec<_>>().join(", "));
-    println!("accelerators (-a): {}", library::accelerators().collect::<Vec<_>>().join(", "));
-    println!("cores (-a, alone): {}", library::cores().collect::<Vec<_>>().join(", "));
+    for (position, (heading, files)) in library::sections().into_iter().enumerate() {
+        println!("{}{heading}", if position == 0 { "" } else { "\n" });
+        let width = files.iter().map(|file| file.name.len()).max().unwrap_or_default();
+        for file in files {
+            println!("  {:width$}  {}", file.name, file.about);
+        }
+    }
     Ok(())
 }

@@ -6,11 +6,11 @@
 //! are `allocation` (the core of each part) and `rank`, as a result's `mapping.yaml` has them. An
 //! empty tiling means "uncut"; none leaves the choice open.
 //!
-//! Dimensions by index (`D6`, Stream 2026) stay as they are written: what they mean depends on the
-//! layer, which this reader does not know.
+//! Dimensions by index (`D6`, Stream 2026) and the cuts of fused groups stay as they are written: what
+//! they mean depends on the layers, which this reader does not know ([`super::resolve`] does).
 
-use super::{Mapping, MappingEntry, Pieces, Split};
-use crate::accelerator::{Accelerator, ArrayMapping, operand, unrolled};
+use super::{Mapping, MappingEntry, Pieces, Split, StackSplit};
+use crate::accelerator::{Accelerator, ArrayMapping, unrolled};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Fields, Keys, Node, Reading, Value};
 use crate::workload::{Dim, MemoryOperand};
@@ -267,7 +267,7 @@ fn operand_links(reading: &mut Reading, node: &Node) -> Vec<(String, MemoryOpera
         let Some(text) = value.text(reading, "a memory operand") else {
             continue;
         };
-        match operand(&text) {
+        match MemoryOperand::named(&text) {
             Some(memory) => links.push((key.key_name(), memory)),
             None => {
                 let error = Diagnostic::new(format!("unknown memory operand `{text}`"));
@@ -278,7 +278,7 @@ fn operand_links(reading: &mut Reading, node: &Node) -> Vec<(String, MemoryOpera
     links
 }
 
-/// A fused group: a stack, and tilings `Conv1.D0` that go to the entries of their layers.
+/// A fused group: a stack, and the cuts by which it is tiled (`Conv1.D0`).
 fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
     let Some(fields) = node.fields(reading, &GROUP, node) else {
         return;
@@ -291,11 +291,11 @@ fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
         .filter_map(|item| item.text(reading, "the name of a layer"))
         .collect();
     mapping.stacks.push(layers);
-    let Some(tiling) = fields.get("intra_core_tiling") else {
-        return;
-    };
-    for item in tiling.list(reading, "`intra_core_tiling`").unwrap_or_default() {
-        let Some(name) = layer_of_tiling(reading, item) else {
+    let mut splits = Vec::new();
+    let tiling = fields.get("intra_core_tiling");
+    let items = tiling.and_then(|tiling| tiling.list(reading, "`intra_core_tiling`"));
+    for item in items.unwrap_or_default() {
+        let Some(layer) = layer_of_tiling(reading, item) else {
             continue;
         };
         let Some(mut split) = split(reading, item) else {
@@ -303,8 +303,9 @@ fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
         };
         let dim = split.dim.0.rsplit('.').next().unwrap_or_default();
         split.dim = dim_named(dim);
-        entry_of(mapping, &name).intra_core_tiling.get_or_insert_default().push(split);
+        splits.push(StackSplit { layer, split });
     }
+    mapping.stack_splits.push(splits);
 }
 
 /// The layer in `dim: Conv1.D0`.
@@ -324,26 +325,13 @@ fn layer_of_tiling(reading: &mut Reading, node: &Node) -> Option<String> {
     text.map(|(layer, _)| layer.to_owned())
 }
 
-/// The entry of a layer; a new one starts as a copy of the entry that applied to it so far, which is
-/// that of its operator (the last part of an ONNX node's name) or `default`.
-fn entry_of<'a>(mapping: &'a mut Mapping, name: &str) -> &'a mut MappingEntry {
-    let find = |mapping: &Mapping, name: &str| mapping.entries.iter().position(|entry| entry.name == name);
-    let position = find(mapping, name).unwrap_or_else(|| {
-        let operator = name.rsplit('/').next().unwrap_or(name);
-        let base = find(mapping, operator).or_else(|| find(mapping, "default"));
-        let base = base.map(|base| mapping.entries[base].clone()).unwrap_or_default();
-        mapping.entries.push(MappingEntry { name: name.to_owned(), ..base });
-        mapping.entries.len() - 1
-    });
-    &mut mapping.entries[position]
-}
-
 /// A name in two groups is an operator's, so the groups do not say which layers they hold.
 fn refuse_ambiguous_stacks(mapping: &mut Mapping) {
     let mut seen = BTreeSet::new();
     let twice = mapping.stacks.iter().flatten().find(|name| !seen.insert(name.as_str()));
     if let Some(name) = twice.cloned() {
         mapping.stacks.clear();
+        mapping.stack_splits.clear();
         mapping.notes.push(format!(
             "`{name}` stands in two fused groups, so it names no single layer: the groups are ignored \
              and stacks are chosen"
@@ -359,11 +347,15 @@ fn note_indices(mapping: &mut Mapping) {
     let splits = mapping.entries.iter().flat_map(|entry| {
         [&entry.intra_core_tiling, &entry.inter_core_tiling].into_iter().flatten().flatten()
     });
+    let splits = splits.chain(mapping.stack_splits.iter().flatten().map(|split| &split.split));
     let dims: BTreeSet<&str> =
         splits.filter(|split| index(&split.dim)).map(|split| split.dim.0.as_str()).collect();
     if !dims.is_empty() {
         let dims: Vec<_> = dims.into_iter().collect();
-        let note = format!("dimensions by index ({}) are kept as written", dims.join(", "));
-        mapping.notes.push(note);
+        mapping.notes.push(format!(
+            "dimensions by index ({}): of convolutions D0.. are B, OX, OY, FX, FY, C, K, of matrix products \
+             rows, inner, columns, of other layers the axes of the output, then the window",
+            dims.join(", ")
+        ));
     }
 }

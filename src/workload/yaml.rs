@@ -32,8 +32,9 @@ const LAYER: Keys = Keys {
         "pr_loop_dims",
         "pr_loop_sizes",
         "padding",
+        "memory_operand_links",
     ],
-    unmodelled: &["memory_operand_links", "core_allocation", "operand_source_dimension_mapping"],
+    unmodelled: &["core_allocation", "operand_source_dimension_mapping"],
     ..Keys::NONE
 };
 
@@ -54,6 +55,8 @@ struct FileLayer<'a> {
     sources: Vec<Option<(i128, &'a Node)>>,
     /// Operands that the file lists as constant; none: what has no source and is not `I`.
     constants: Option<Vec<String>>,
+    /// Memory operands that the file gives.
+    links: BTreeMap<String, MemoryOperand>,
     /// Real extents of derived dimensions.
     extents: BTreeMap<Dim, (u64, &'a Node)>,
     /// Padding in front of and behind derived dimensions.
@@ -115,6 +118,7 @@ fn layer<'a>(reading: &mut Reading, node: &'a Node) -> Option<FileLayer<'a>> {
     let bits = precisions(reading, &fields, &equation);
     let sources = sources(reading, &fields, &equation);
     let constants = constants(reading, &fields, &equation);
+    let links = links(reading, &fields, &equation);
     let (extents, padding) = derived_sizes(reading, &fields, &relations);
     Some(FileLayer {
         node,
@@ -127,6 +131,7 @@ fn layer<'a>(reading: &mut Reading, node: &'a Node) -> Option<FileLayer<'a>> {
         bits: bits?,
         sources: sources?,
         constants,
+        links,
         extents,
         padding,
     })
@@ -218,6 +223,27 @@ fn constants(reading: &mut Reading, fields: &Fields<'_>, equation: &Equation) ->
         names.push(name);
     }
     Some(names)
+}
+
+/// `memory_operand_links`, as Stream's workloads of 2023 have them.
+fn links(reading: &mut Reading, fields: &Fields<'_>, equation: &Equation) -> BTreeMap<String, MemoryOperand> {
+    let mut links = BTreeMap::new();
+    let node = fields.get("memory_operand_links");
+    let entries = node.and_then(|node| node.entries(reading, "`memory_operand_links`"));
+    for (key, value) in entries.unwrap_or_default() {
+        equation.check_operand(reading, key, &key.key_name());
+        let Some(text) = value.text(reading, "a memory operand") else { continue };
+        match MemoryOperand::named(&text) {
+            Some(memory) => {
+                links.insert(key.key_name(), memory);
+            }
+            None => {
+                let error = Diagnostic::new(format!("unknown memory operand `{text}`"));
+                reading.error(value, error.label("must be I1, I2 or O"));
+            }
+        }
+    }
+    links
 }
 
 type Extents<'a> = BTreeMap<Dim, (u64, &'a Node)>;
@@ -350,10 +376,12 @@ fn cycle(reading: &mut Reading, layers: &[FileLayer<'_>], position: usize) -> Op
 }
 
 impl FileLayer<'_> {
-    /// Memory operand of each operand: ZigZag's O, W and I, others by position.
+    /// Memory operand of each operand: the file's, else ZigZag's O, W and I, others by position.
     fn memory(&self, position: usize) -> MemoryOperand {
-        match (position, self.equation.operands[position].name.as_str()) {
+        let name = self.equation.operands[position].name.as_str();
+        match (position, name) {
             (0, _) => MemoryOperand::O,
+            _ if self.links.contains_key(name) => self.links[name],
             (_, "W") => MemoryOperand::I2,
             (_, "I") => MemoryOperand::I1,
             (1, _) => MemoryOperand::I1,
