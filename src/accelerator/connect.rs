@@ -3,17 +3,12 @@
 //! A `link` joins two cores in both directions at once, a `bus` any number, one transfer at a time.
 //! Stream's `unit_energy_cost` is picojoules per active cycle; our `energy_per_bit` replaces it.
 
+use super::keys::CONNECTION;
 use super::{Link, LinkClass, LinkEnergy, LinkKind, ports};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::document::{Fields, Node, Reading, Value};
 use crate::ids::CoreId;
 use crate::units::{BitsPerCycle, Picojoules};
-
-const CONNECTION: Keys = Keys {
-    of: "a connection",
-    known: &["type", "cores", "bandwidth", "unit_energy_cost", "energy_per_bit", "latency", "class"],
-    ..Keys::NONE
-};
 
 /// What connections refer to.
 pub(super) struct Context<'a> {
@@ -26,21 +21,6 @@ pub(super) struct Context<'a> {
     /// Bandwidth of connections in the short form `0, 1` of 2024.
     pub(super) bandwidth: Option<BitsPerCycle>,
 }
-
-pub(super) const GRAPH: Keys = Keys {
-    of: "the graph of an accelerator",
-    known: &[
-        "type",
-        "nb_rows",
-        "nb_cols",
-        "bandwidth",
-        "unit_energy_cost",
-        "pooling_core_id",
-        "simd_core_id",
-        "offchip_core_id",
-    ],
-    ..Keys::NONE
-};
 
 /// Reads `graph`: a mesh of the cores without a role, column by column, or a bus that joins them; the
 /// pooling and the SIMD core have a link to each of them. What joins the DRAM core follows from its
@@ -158,7 +138,18 @@ fn short_link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Opti
 /// Reads `core_memory_sharing`: groups `0, 1` of cores with common top memories, owner first.
 pub(super) fn sharing(reading: &mut Reading, node: &Node, numbers: &[u32]) -> Vec<Vec<CoreId>> {
     let items = node.list(reading, "`core_memory_sharing`").unwrap_or_default();
-    items.iter().filter_map(|item| core_list(reading, item, numbers)).collect()
+    let mut groups = Vec::new();
+    for item in items {
+        let Some(group) = core_list(reading, item, numbers) else {
+            continue;
+        };
+        if group.len() < 2 {
+            let error = Diagnostic::new("at least two cores share a memory");
+            reading.error(item, error.label("expected for example `0, 1`"));
+        }
+        groups.push(group);
+    }
+    groups
 }
 
 /// Core numbers as a list or as text with commas.

@@ -4,20 +4,12 @@
 //! memory had `r_port`, `w_port` and `rw_port` counts, one read and one write bandwidth, and `ports`
 //! gave, per operand by position, the port of each direction.
 
+use super::keys::{OLD_PORT, PORT};
 use super::{Direction, Memory, Port, PortKind};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::document::{Fields, Node, Reading, Value};
 use crate::units::BitsPerCycle;
 use crate::workload::MemoryOperand;
-
-const PORT: Keys = Keys {
-    of: "a port",
-    known: &["name", "type", "bandwidth_min", "bandwidth_max", "allocation"],
-    ..Keys::NONE
-};
-
-const OLD_PORT: Keys =
-    Keys { of: "the ports of one operand", known: &["fh", "tl", "fl", "th"], ..Keys::NONE };
 
 /// Reads the ports of a memory that holds `operands`; `key` is the memory's name.
 pub(super) fn read(

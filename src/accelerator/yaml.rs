@@ -9,33 +9,16 @@
 use super::assemble::{Parts, TopMemory, assemble, lone_core};
 use super::connect::{self, Context};
 use super::core_file::{self, Role};
+use super::keys::ACCELERATOR;
 use super::route::Routes;
 use super::{Accelerator, Core, CoreKind, ports};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::document::{Fields, Node, Reading, Value, read_text};
 use crate::ids::{CoreId, CoreKindId};
 use crate::library;
 use crate::units::Picojoules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-const ACCELERATOR: Keys = Keys {
-    of: "an accelerator",
-    known: &[
-        "name",
-        "cores",
-        "core_coordinates",
-        "offchip_core_id",
-        "offchip_core",
-        "unit_energy_cost",
-        "bandwidth",
-        "core_connectivity",
-        "core_memory_sharing",
-        "graph",
-    ],
-    unmodelled: &["technology_node", "memory_aliases"],
-    ..Keys::NONE
-};
 
 /// A file's name, as messages show it, and its text.
 pub struct File {
@@ -81,8 +64,7 @@ pub fn shipped(name: &str) -> Option<Result<Accelerator, Diagnostics>> {
 /// Reads an accelerator file or a core file from disk. A core file gives an accelerator of that one
 /// core without DRAM ([`Accelerator::with_dram`] splits it off).
 pub fn load(path: &Path) -> Result<Accelerator, Diagnostics> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Diagnostic::new(format!("cannot read {}: {error}", path.display())))?;
+    let text = read_text(path, "an accelerator or core file in YAML")?;
     let folder = path.parent().unwrap_or(Path::new(""));
     parse(&path.display().to_string(), &text, &|name| core_on_disk(folder, name))
 }
@@ -106,9 +88,9 @@ fn core_on_disk(folder: &Path, name: &str) -> Result<File, Diagnostic> {
             .help(format!("looked for {}", tried.join(", "))));
     };
     let name = path.display().to_string();
-    match std::fs::read_to_string(path) {
+    match read_text(path, "a core file in YAML") {
         Ok(text) => Ok(File { name, text }),
-        Err(error) => Err(Diagnostic::new(format!("cannot read {name}: {error}"))),
+        Err(errors) => Err(errors.errors()[0].clone()),
     }
 }
 
@@ -154,7 +136,7 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
     let mut cores = read_cores(reading, listed, resolver)?;
     coordinates(reading, &fields, &mut cores);
     // Before 2024 `graph` named the shape of the network and the cores with a role of their own.
-    let graph = fields.get("graph").and_then(|node| node.fields(reading, &connect::GRAPH, node));
+    let graph = fields.get("graph").and_then(|node| node.fields(reading, &super::keys::GRAPH, node));
     let of_graph = |key: &str| graph.as_ref().and_then(|graph| graph.get(key));
     let offchip = fields.get("offchip_core_id").or_else(|| of_graph("offchip_core_id"));
     let dram = dram_cores(reading, &fields, offchip, &mut cores);

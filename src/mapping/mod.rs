@@ -5,6 +5,7 @@
 
 pub mod yaml;
 
+pub(crate) mod keys;
 mod resolve;
 mod show;
 mod write;

@@ -9,46 +9,40 @@
 //! Dimensions by index (`D6`, Stream 2026) and the cuts of fused groups stay as they are written: what
 //! they mean depends on the layers, which this reader does not know ([`super::resolve`] does).
 
+use super::keys::{ENTRY, FILE, GROUP, TILING};
 use super::{Mapping, MappingEntry, Pieces, Split, StackSplit};
-use crate::accelerator::{Accelerator, ArrayMapping, unrolled};
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::accelerator::{Accelerator, ArrayMapping, unrolled_loops};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::document::{Fields, Node, Reading, Value, read_text};
 use crate::workload::{Dim, MemoryOperand};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const FILE: Keys =
-    Keys { of: "a mapping", known: &["layers", "fused_groups"], unmodelled: &["runtime_args"], ..Keys::NONE };
-
-const ENTRY: Keys = Keys {
-    of: "the mapping of a layer",
-    known: &[
-        "name",
-        "core_allocation",
-        "core_allocation_is_fixed",
-        "intra_core_tiling",
-        "inter_core_tiling",
-        "allocation",
-        "rank",
-        "spatial_mapping",
-        "spatial_mapping_hint",
-        "memory_operand_links",
-    ],
-    unmodelled: &["temporal_ordering", "kernel"],
-    repeatable: &["core_allocation_is_fixed"],
-    ..Keys::NONE
-};
-
-const GROUP: Keys =
-    Keys { of: "a fused group", known: &["name", "layers", "intra_core_tiling"], ..Keys::NONE };
-
-const TILING: Keys = Keys { of: "a tiling", known: &["dim", "split", "tile"], ..Keys::NONE };
-
 /// Reads a mapping file. Core numbers are checked against the accelerator, if one is given.
 pub fn load(path: &Path, accelerator: Option<&Accelerator>) -> Result<Mapping, Diagnostics> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Diagnostic::new(format!("cannot read {}: {error}", path.display())))?;
+    let text = read_text(path, "a mapping file in YAML")?;
     parse(&path.display().to_string(), &text, accelerator)
+}
+
+/// Where the entry of that name stands in a mapping's text.
+pub fn place_of(name: &str, text: &str, entry: &str) -> Option<Place> {
+    let (reading, root) = Reading::open(name, text).ok()?;
+    let items = match &root.value {
+        Value::List(items) => items,
+        Value::Map(fields) => match &fields.iter().find(|(key, _)| key.key_name() == "layers")?.1.value {
+            Value::List(items) => items,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let name_of = |item: &Node| match &item.value {
+        Value::Map(fields) => {
+            fields.iter().find(|(key, _)| key.key_name() == "name").map(|(_, name)| name.clone())
+        }
+        _ => None,
+    };
+    let node = items.iter().filter_map(name_of).find(|name| name.key_name().trim() == entry)?;
+    Some(Place { source: reading.source, span: node.span })
 }
 
 /// Reads a mapping from text.
@@ -104,7 +98,7 @@ fn entry(reading: &mut Reading, node: &Node, accelerator: Option<&Accelerator>) 
     let allocation = allocation.map(|node| core_numbers(reading, node, accelerator));
     let rank = fields.get("rank").and_then(|node| node.whole(reading, "`rank`"));
     let spatial = fields.get("spatial_mapping");
-    let spatial = spatial.map(|node| spatial_mapping(reading, node)).unwrap_or_default();
+    let spatial = spatial.map(|node| spatial_mapping(reading, node, accelerator)).unwrap_or_default();
     let hints = fields.get("spatial_mapping_hint");
     let spatial_hints = hints.map(|node| hint_dims(reading, node)).unwrap_or_default();
     let links = fields.get("memory_operand_links");
@@ -241,12 +235,21 @@ fn dim_named(name: &str) -> Dim {
     Dim(name.trim().to_uppercase())
 }
 
-fn spatial_mapping(reading: &mut Reading, node: &Node) -> Vec<ArrayMapping> {
+/// Unrolled loops per array dimension; each must fit the array of some core that has the dimension.
+fn spatial_mapping(
+    reading: &mut Reading,
+    node: &Node,
+    accelerator: Option<&Accelerator>,
+) -> Vec<ArrayMapping> {
     let mut mappings = Vec::new();
     for (key, value) in node.entries(reading, "`spatial_mapping`").unwrap_or_default() {
-        let items = value.list(reading, "the unrolling of an array dimension").unwrap_or_default();
-        let unrolled = items.iter().filter_map(|item| unrolled(reading, item)).collect();
-        mappings.push(ArrayMapping { array_dim: key.key_name(), unrolled });
+        let array_dim = key.key_name();
+        let units = accelerator.and_then(|accelerator| {
+            let dims = accelerator.compute_cores().flat_map(|core| &accelerator.kind(core).array.dims);
+            dims.filter(|(dim, _)| *dim == array_dim).map(|(_, units)| *units).max()
+        });
+        let unrolled = unrolled_loops(reading, value, &array_dim, units);
+        mappings.push(ArrayMapping { array_dim, unrolled });
     }
     mappings
 }
@@ -283,6 +286,7 @@ fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
     let Some(fields) = node.fields(reading, &GROUP, node) else {
         return;
     };
+    fields.get("name").and_then(|node| node.text(reading, "the name of a fused group"));
     let Some(layers) = fields.required(reading, "layers") else {
         return;
     };

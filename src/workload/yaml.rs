@@ -7,36 +7,16 @@
 //! the order of the equation.
 
 mod equation;
+pub(crate) mod keys;
 mod tensors;
 
 use super::{Dim, LoopDim, MemoryOperand, Workload};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::document::{Fields, Keys, Node, Reading};
+use crate::document::{Fields, Node, Reading, read_text};
 use equation::{Equation, Relation};
+use keys::LAYER;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-const LAYER: Keys = Keys {
-    of: "a layer",
-    known: &[
-        "id",
-        "name",
-        "operator_type",
-        "equation",
-        "dimension_relations",
-        "loop_dims",
-        "loop_sizes",
-        "operand_precision",
-        "operand_source",
-        "constant_operands",
-        "pr_loop_dims",
-        "pr_loop_sizes",
-        "padding",
-        "memory_operand_links",
-    ],
-    unmodelled: &["core_allocation", "operand_source_dimension_mapping"],
-    ..Keys::NONE
-};
 
 /// A layer as the file has it, checked by itself.
 struct FileLayer<'a> {
@@ -65,8 +45,7 @@ struct FileLayer<'a> {
 
 /// Reads a workload file from disk.
 pub fn load(path: &Path) -> Result<Workload, Diagnostics> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Diagnostic::new(format!("cannot read {}: {error}", path.display())))?;
+    let text = read_text(path, "a workload file in YAML")?;
     parse(&path.display().to_string(), &text)
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod chips;
+mod cli;
 mod cn;
 mod cost;
 mod errors;
