@@ -32,6 +32,7 @@ const CORE: Keys = Keys {
         "max_object_fifo_depth",
         "buffer_descriptors",
         "utilization",
+        "source_file",
     ],
     ..Keys::NONE
 };
@@ -57,7 +58,19 @@ const MEMORY: Keys = Keys {
         "min_r_granularity",
         "min_w_granularity",
     ],
-    unmodelled: &["auto_cost_extraction", "double_buffering_support", "mem_type", "banks"],
+    // The last six are of DeFiNES; its ports repeat what of it counts.
+    unmodelled: &[
+        "auto_cost_extraction",
+        "double_buffering_support",
+        "mem_type",
+        "banks",
+        "bank",
+        "random_bank_access",
+        "level_of_operand",
+        "unroll_count",
+        "r_bw_min",
+        "w_bw_min",
+    ],
     repeatable: &["ports"],
     ..Keys::NONE
 };
