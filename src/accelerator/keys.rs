@@ -284,8 +284,8 @@ pub(crate) static CORE: Keys = Keys {
         "max_object_fifo_depth",
         "buffer_descriptors",
         "utilization",
+        "source_file",
     ],
-    refused: &[("multipliers", "describe the array under `operational_array`")],
     ..Keys::NONE
 };
 
@@ -396,7 +396,19 @@ pub(crate) static MEMORY: Keys = Keys {
             "Narrowest write (files of 2024).",
         ),
     ],
-    unmodelled: &["auto_cost_extraction", "double_buffering_support", "mem_type", "banks"],
+    // The last six are of DeFiNES; its ports repeat what of it counts.
+    unmodelled: &[
+        "auto_cost_extraction",
+        "double_buffering_support",
+        "mem_type",
+        "banks",
+        "bank",
+        "random_bank_access",
+        "level_of_operand",
+        "unroll_count",
+        "r_bw_min",
+        "w_bw_min",
+    ],
     repeatable: &["ports"],
     ..Keys::NONE
 };

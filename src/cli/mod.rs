@@ -4,8 +4,10 @@
 //! violations. Results go to stdout, logs and errors to stderr.
 
 mod check;
+mod compare;
 mod cost;
 mod input;
+mod line;
 mod output;
 mod run;
 mod schema;
@@ -66,6 +68,11 @@ enum Command {
     /// Intra-core cost of every layer on every kind of core that may run it.
     #[command(after_help = "Example:\n  millstream cost -w resnet18 -a tpu_like --explain layer1.0.conv1")]
     Cost(Box<cost::CostArgs>),
+    /// Policies side by side on the same costs: a table, and a chart of latency against energy.
+    #[command(
+        after_help = "Example:\n  millstream compare -w resnet18 -a tpu_like_quad_core --policies greedy,ilp -o out_compare"
+    )]
+    Compare(Box<compare::CompareArgs>),
     /// Verify a saved result from its inputs and event log.
     #[command(after_help = "Example:\n  millstream check out")]
     Check(check::CheckArgs),
@@ -113,6 +120,7 @@ fn execute(cli: &Cli, out: &mut Output) -> Result<(), Failure> {
     let format = cli.global.format;
     match &cli.command {
         Command::Run(args) => run::run(args, format, cli.global.quiet, out),
+        Command::Compare(args) => compare::run(args, format, out),
         Command::Cost(args) => cost::cost(args, format, out),
         Command::Check(args) => check::check(args, out),
         Command::Show(args) => show::show(args, format, out),

@@ -3,6 +3,7 @@
 //! [`write`] makes everything in memory and writes each file whole. Wall-clock figures go into
 //! `timing.json` and nowhere else, so that equal inputs give equal bytes in all other files.
 
+pub mod comparison;
 pub mod inputs;
 pub mod saved;
 mod summary;
@@ -48,8 +49,8 @@ pub enum ReportError {
         /// Reason.
         reason: String,
     },
-    /// The chart.
-    #[error("cannot draw the Gantt chart: {0}")]
+    /// A chart.
+    #[error("cannot draw: {0}")]
     Gantt(#[from] gantt::GanttError),
 }
 
@@ -75,10 +76,7 @@ pub fn write(run: &Run, dir: &Path) -> Result<(), ReportError> {
     };
     directory(dir)?;
     directory(&dir.join("inputs"))?;
-    let put = |name: &str, contents: &[u8]| {
-        let path = dir.join(name);
-        std::fs::write(&path, contents).map_err(|source| ReportError::Write { path, source })
-    };
+    let put = |name: &str, contents: &[u8]| put(dir, name, contents);
     let summary = summary(run);
     put("summary.json", json(&summary).as_bytes())?;
     for (name, contents) in [
@@ -115,8 +113,12 @@ pub fn write_timing(run: &Run, dir: &Path) -> Result<(), ReportError> {
         "evaluations": run.outcome.evaluations,
         "distinct_costs": run.outcome.distinct_costs,
     });
-    let path = dir.join("timing.json");
-    std::fs::write(&path, json(&timing)).map_err(|source| ReportError::Write { path, source })
+    put(dir, "timing.json", json(&timing).as_bytes())
+}
+
+fn put(dir: &Path, name: &str, contents: &[u8]) -> Result<(), ReportError> {
+    let path = dir.join(name);
+    std::fs::write(&path, contents).map_err(|source| ReportError::Write { path, source })
 }
 
 /// Pretty JSON with a line end.

@@ -257,7 +257,7 @@ fn resources(accelerator: &Accelerator, run: &Run, share: impl Fn(u64) -> f64) -
 }
 
 /// The name of a plain enum variant as the command line has it.
-fn kebab<T: Serialize>(value: &T) -> String {
+pub(super) fn kebab<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(text)) => text,
         _ => String::new(),
@@ -265,7 +265,7 @@ fn kebab<T: Serialize>(value: &T) -> String {
 }
 
 /// `1 234 567`.
-fn grouped(value: u64) -> String {
+pub(super) fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -277,7 +277,7 @@ fn grouped(value: u64) -> String {
     text
 }
 
-fn millijoules(picojoules: f64) -> String {
+pub(super) fn millijoules(picojoules: f64) -> String {
     match picojoules {
         p if p >= 1e9 => format!("{} mJ", three_digits(p / 1e9)),
         p if p >= 1e6 => format!("{} µJ", three_digits(p / 1e6)),

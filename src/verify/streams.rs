@@ -50,7 +50,9 @@ impl Streams {
                     }
                 }
         };
-        let Some(position) = running.left.iter().position(same) else {
+        // Two operands may stream into one pool, and the shorter stream ends first.
+        let exact = running.left.iter().position(|left| same(left) && left.2 == flow.bits);
+        let Some(position) = exact.or_else(|| running.left.iter().position(same)) else {
             report.add(unexpected);
             return;
         };

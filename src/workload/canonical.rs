@@ -3,7 +3,8 @@
 //! Depth-first post-order from the outputs, in their order: a layer's inputs are numbered before it,
 //! activations (I1) before weights or a second input (I2), through layout operators. Names and the
 //! order of nodes in a file have no influence, and what reaches no output is dropped. Constants that
-//! no operand reads (folded biases) come last, ordered by shape and bits.
+//! no operand reads (folded biases) come last, ordered by shape and bits; among equals, which are
+//! interchangeable, by name.
 
 use super::{Operand, Origin, Workload};
 use crate::ids::{LayerId, TensorId};
@@ -27,7 +28,7 @@ pub fn canonical(unordered: Unordered) -> Workload {
     let mut kept: Vec<TensorId> = kept.into_iter().filter(|id| order.tensor[id.index()].is_none()).collect();
     kept.sort_by_key(|id| {
         let tensor = workload.tensor(*id);
-        (tensor.shape.clone(), tensor.element_bits, *id)
+        (tensor.shape.clone(), tensor.element_bits, tensor.name.clone())
     });
     for id in kept {
         order.number_tensor(id);

@@ -106,7 +106,7 @@ fn the_tpu_like_quad_core_accelerator() {
           cores  kind      array         pJ/op  operators                                            dataflow
           0-3    tpu_like  32x32 = 1024  0.04   all unclaimed                                        D1: K 32, D2: C 32
           4      pooling   3x3x8 = 72    0.1    MaxPool AveragePool GlobalAveragePool GlobalMaxPool  generated
-          5      simd      64            0.1    Add Sub Mul and 22 more                              generated
+          5      simd      64            0.1    Add Sub Mul and 23 more                              generated
           6      dram      none                 external memory
 
           memories of tpu_like  size   operands  bits/cycle            pJ/read  pJ/write  instances

@@ -4,7 +4,11 @@
 //! count holds a scale and a shift (in Keras also a mean and a variance) per channel instead of the
 //! one bias here; `normalised` is the number of such channels.
 
+use millstream::accelerator::yaml as hardware;
 use millstream::library;
+use millstream::mapping::Mapping;
+use millstream::pipeline::Problem;
+use millstream::pipeline::run::{Mode, RunOptions, run};
 use millstream::workload::onnx::{ReadOptions, parse};
 use millstream::workload::{Origin, Workload};
 
@@ -116,4 +120,16 @@ fn activations_written_out_fold_like_one_operator() {
     assert_eq!(folded("bert_layer", "intermediate"), gelu);
     assert_eq!(folded("gpt2_prefill", "mlp.fc"), "Add mlp.fc.add, Gelu mlp.gelu");
     assert_eq!(folded("llama_block", "gate_proj"), "Silu silu");
+}
+
+#[test]
+fn two_operands_streamed_into_one_memory_are_told_apart() {
+    // Layer `output` of BERT whole: 128 x 3072 activations and 3072 x 768 weights do not fit 256 KiB.
+    let accelerator = hardware::find("simba_2x2").unwrap();
+    let problem = Problem::new(network("bert_layer"), accelerator, Mapping::default()).unwrap();
+    let options = RunOptions { mode: Mode::LayerByLayer, ..RunOptions::default() };
+    // A run fails where its own check finds anything.
+    let outcome = run(&problem, &options).unwrap_or_else(|error| panic!("{error}"));
+    let streamed = outcome.evaluation.costs.nodes.iter().map(|node| node.cost.streamed.len());
+    assert!(streamed.max().unwrap() >= 2);
 }
