@@ -131,21 +131,21 @@ impl Comparison {
     }
 
     fn scatter(&self) -> Scatter {
-        let point = |point: &FrontPoint| (point.latency_cycles as f64, point.energy_pj / 1e9);
-        let series = self.rows.iter().filter_map(|row| {
-            let found = row.found.as_ref()?;
-            Some(Series {
-                name: name(row.policy),
-                front: found.front.iter().map(point).collect(),
-                best: Some((found.latency_cycles as f64, found.energy_pj / 1e9)),
-            })
+        let found = || self.rows.iter().filter_map(|row| Some((row, row.found.as_ref()?)));
+        let most = found().map(|(_, found)| found.energy_pj).fold(self.bound.energy.0, f64::max);
+        let (unit, of_unit) = if most < 1e9 { ("µJ", 1e6) } else { ("mJ", 1e9) };
+        let point = |latency: u64, energy: f64| (latency as f64, energy / of_unit);
+        let series = found().map(|(row, found)| Series {
+            name: name(row.policy),
+            front: found.front.iter().map(|at| point(at.latency_cycles, at.energy_pj)).collect(),
+            best: Some(point(found.latency_cycles, found.energy_pj)),
         });
         Scatter {
             title: format!("{} on {}", self.workload, self.accelerator),
             x: "latency, cycles".to_owned(),
-            y: "energy, mJ".to_owned(),
+            y: format!("energy, {unit}"),
             series: series.collect(),
-            bound: Some((self.bound.latency.0 as f64, self.bound.energy.0 / 1e9)),
+            bound: Some(point(self.bound.latency.0, self.bound.energy.0)),
         }
     }
 
