@@ -1,7 +1,8 @@
 //! Accelerator files: Stream's YAML (2026 `core_connectivity`, 2024 short form) or a lone core file.
 //!
 //! `cores` maps numbers to core files, `offchip_core_id` names the core (or cores) that fronts
-//! external memory, `core_connectivity` lists links and buses. Core files are looked for beside the
+//! external memory, `core_connectivity` lists links and buses, `chiplets` (ours) maps dies to their
+//! cores, so that connections between dies are die-to-die. Core files are looked for beside the
 //! accelerator file and in its `cores` folder. Every error of all files is reported at once; keys of
 //! other tools that are not modelled are listed in one note.
 
@@ -30,6 +31,7 @@ const ACCELERATOR: Keys = Keys {
         "bandwidth",
         "core_connectivity",
         "core_memory_sharing",
+        "chiplets",
     ],
     unmodelled: &["technology_node", "memory_aliases"],
     refused: &[(
@@ -161,7 +163,9 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
         Some(node) => ports::bandwidth(reading, node, "`bandwidth`"),
         None => None,
     };
-    let context = Context { numbers: &cores.numbers, dram: &dram, unit_energy_cost, bandwidth };
+    let dies = fields.get("chiplets");
+    let dies = dies.map(|node| connect::chiplets(reading, node, &cores.numbers, &dram)).unwrap_or_default();
+    let context = Context { numbers: &cores.numbers, dram: &dram, dies: &dies, unit_energy_cost, bandwidth };
     let links = fields.get("core_connectivity");
     let links = links.map(|node| connect::links(reading, node, &context)).unwrap_or_default();
     let sharing_node = fields.get("core_memory_sharing");

@@ -63,7 +63,7 @@ pub(super) fn transfers(run: &Run) -> Table {
     ])?;
     let pool = |id: &PoolId| run.problem.accelerator.pool(*id).name.clone();
     for event in run.outcome.evaluation.schedule.log.iter().flat_map(|log| &log.0) {
-        let Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose } =
+        let Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose, .. } =
             event
         else {
             continue;

@@ -149,7 +149,19 @@ impl<'a, 'r> Machine<'a, 'r> {
                 let (case, demand) = (self.case, self.demand);
                 self.requests.open(case, demand, &mut self.space, request, admitted, self.report);
             }
-            Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose } => {
+            Event::Transfer {
+                time,
+                transfer,
+                fragment,
+                cn,
+                from,
+                to,
+                bits,
+                issued,
+                segments,
+                rates,
+                purpose,
+            } => {
                 self.transfer(&Flow {
                     time: *time,
                     transfer: *transfer,
@@ -160,6 +172,7 @@ impl<'a, 'r> Machine<'a, 'r> {
                     bits: *bits,
                     issued: *issued,
                     segments,
+                    rates,
                     purpose: *purpose,
                 })
             }
