@@ -10,8 +10,8 @@
 //!
 //! `cargo bench --bench scale -- [CNs ...] [--fair]`; seconds are wall-clock seconds of one run each.
 
-use millstream::accelerator::yaml::{self, File};
 use millstream::accelerator::Accelerator;
+use millstream::accelerator::yaml::{self, File};
 use millstream::allocation::Candidate;
 use millstream::cost::CostTable;
 use millstream::diagnostic::Diagnostic;
@@ -181,7 +181,8 @@ fn candidate(workload: &Workload) -> Candidate {
         intra: vec![Cut { dim: 2, tile: 1 }, Cut { dim: 1, tile: 1 }],
         inter: vec![Cut { dim: 0, tile: 16 / PARTS }],
     };
-    let core = |layer: usize, part: u64| CoreId::from((layer * PARTS as usize + part as usize) % (SIDE * SIDE));
+    let core =
+        |layer: usize, part: u64| CoreId::from((layer * PARTS as usize + part as usize) % (SIDE * SIDE));
     Candidate {
         tiling: Tiling {
             stacks: vec![Stack { layers: workload.layer_ids().collect() }],

@@ -234,7 +234,8 @@ pub(super) fn chiplets(
             }
         }
     }
-    let missing = (0..numbers.len()).find(|core| dies[*core].is_none() && !dram.contains(&CoreId::from(*core)));
+    let missing =
+        (0..numbers.len()).find(|core| dies[*core].is_none() && !dram.contains(&CoreId::from(*core)));
     if let Some(core) = missing {
         let error = Diagnostic::new(format!("core {} stands on no chiplet", numbers[core]));
         reading.error(node, error.help("list every core but DRAM under `chiplets`"));

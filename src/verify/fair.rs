@@ -48,8 +48,12 @@ impl Fair {
             report.add(Violation::Segments { transfer });
             return;
         }
-        let segments: Vec<(u64, u64, u64)> =
-            flow.segments.iter().zip(flow.rates).map(|((start, end), rate)| (start.0, end.0, *rate)).collect();
+        let segments: Vec<(u64, u64, u64)> = flow
+            .segments
+            .iter()
+            .zip(flow.rates)
+            .map(|((start, end), rate)| (start.0, end.0, *rate))
+            .collect();
         let moved: u128 = (segments.iter())
             .map(|(start, end, rate)| u128::from(end.saturating_sub(*start)) * u128::from(*rate))
             .sum();
@@ -160,7 +164,12 @@ impl Shares<'_> {
         for (resource, rate) in used {
             let bandwidth = self.case.accelerator.resources[resource.index()].bandwidth;
             if rate > u128::from(bandwidth.0) * u128::from(RATE_UNITS) {
-                report.add(Violation::Bandwidth { resource, time: Cycles(now), rate, bandwidth: bandwidth.0 });
+                report.add(Violation::Bandwidth {
+                    resource,
+                    time: Cycles(now),
+                    rate,
+                    bandwidth: bandwidth.0,
+                });
             }
         }
     }

@@ -68,7 +68,13 @@ impl Flows {
             active: vec![Cycles::ZERO; resources],
             bits: vec![Bits::ZERO; resources],
         };
-        Self { seen: BTreeSet::new(), uses: vec![Vec::new(); resources], fair: Fair::default(), traffic, count: 0 }
+        Self {
+            seen: BTreeSet::new(),
+            uses: vec![Vec::new(); resources],
+            fair: Fair::default(),
+            traffic,
+            count: 0,
+        }
     }
 
     /// Checks one flow on its own and records what it uses.

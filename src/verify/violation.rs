@@ -139,7 +139,9 @@ pub enum Violation {
     BundleTwice { first: TransferId, second: TransferId, time: Cycles },
     #[error("{transfer}: segments move {moved} of {wanted} (2^-20 bits), or a cycle too many")]
     RatesAmount { transfer: TransferId, moved: u128, wanted: u128 },
-    #[error("{transfer}: moves at {claimed} from {time} on, its max-min share is {derived} (2^-20 bits/cycle)")]
+    #[error(
+        "{transfer}: moves at {claimed} from {time} on, its max-min share is {derived} (2^-20 bits/cycle)"
+    )]
     Share { transfer: TransferId, time: Cycles, claimed: u64, derived: u64 },
     #[error("{resource}: {rate} (2^-20 bits/cycle) at {time} exceed its {bandwidth} bits/cycle")]
     Bandwidth { resource: ResourceId, time: Cycles, rate: u128, bandwidth: u64 },

@@ -7,6 +7,7 @@
 //! 16 x 16 is 2048 bits, 32 cycles from DRAM.
 
 mod fair;
+mod machines;
 mod spilled_outputs;
 
 use crate::fixture::{Network, Window, whole};
