@@ -1,22 +1,26 @@
 //! Lower bounds on simulated latency and energy over all Candidates within the mapping's choices.
 //!
 //! ```text
-//! load     max over sets S of cores: operations of layers that run only on S / peak rate of S
+//! load     optimum of: min T, layers in any shares to their cores, time(l, c) = operations / parallel(l, c)
 //! dram     compulsory reads (weights, inputs) and writes (outputs), each once, over ports and links
 //! path     a layer whose every output needs the whole input starts after everything before it
 //! latency  >= max(load, dram, path)
 //! energy   >= operations * least unit energy + compulsory DRAM accesses
 //! edp      >= latency bound * energy bound
 //! ```
-//! The load bound is the optimum of the fluid assignment LP: machine rates do not depend on the
-//! layer (`ideal` cycles are operations over array size), so its dual is attained on unions of
-//! eligible sets. With `--costs` the table's minima replace ideal cycles and energy (Rule (bound)).
+//! parallel(l, c) is the most operations per cycle any CN of l can have on c: per array dimension the
+//! loop dimensions its dataflow unrolls there, each at most as often as the whole layer iterates, or,
+//! where the dataflow is open, the longest loop (with `--mix` all of them). A CN takes at least its
+//! operations over that (ideal cycles, MODEL.md 5), whatever its size, loop order and level. The load
+//! bound is thus a fractional assignment on unrelated machines, `millstream_solver::fluid`. With `--costs` the
+//! table's minima replace ideal cycles and energy (Rule (bound)).
 
 use crate::accelerator::ResourceKind;
+use crate::fusion::Cut;
 use crate::ids::{CoreId, LayerId, ResourceId, TensorId};
 use crate::pipeline::Problem;
 use crate::units::{Cycles, Picojoules};
-use crate::workload::{Layer, Origin};
+use crate::workload::{Dim, Layer, Origin};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -43,19 +47,15 @@ impl Bound {
     }
 }
 
-/// What a layer needs at least.
+/// What a layer needs at least: cycles on each core that may run it, if it had to do all of it.
 struct Need {
-    cores: BTreeSet<CoreId>,
-    /// Operations; with overriding costs, core cycles instead.
-    work: f64,
-    /// Whether `work` is in cycles of one core.
-    in_cycles: bool,
+    times: Vec<Option<f64>>,
 }
 
 /// Computes the bounds.
 pub fn bound(problem: &Problem) -> Bound {
     let needs: Vec<Need> = problem.workload.layer_ids().map(|layer| need(problem, layer)).collect();
-    let load = load(problem, &needs);
+    let load = load(&needs);
     let dram = dram(problem);
     let path = path(problem, &needs);
     let latency = load.max(dram).max(path);
@@ -64,47 +64,96 @@ pub fn bound(problem: &Problem) -> Bound {
         load: Cycles(load),
         dram: Cycles(dram),
         path: Cycles(path),
-        energy: energy(problem, &needs),
+        energy: energy(problem),
     }
 }
 
 fn need(problem: &Problem, id: LayerId) -> Need {
     let layer = problem.workload.layer(id);
+    let mut times = vec![None; problem.accelerator.cores.len()];
+    for core in eligible(problem, id) {
+        times[core.index()] = Some(match problem.overrides.minimum(&layer.name) {
+            // A layer has at least one CN, and no row is cheaper.
+            Some((latency, _)) => latency.ceil(),
+            None => layer.operations() as f64 / parallel(problem, id, core),
+        });
+    }
+    Need { times }
+}
+
+fn eligible(problem: &Problem, id: LayerId) -> BTreeSet<CoreId> {
     let choices = &problem.space.layers[id.index()];
-    let cores = choices.iter().flat_map(|choice| choice.cores.iter().copied()).collect();
-    match problem.overrides.minimum(&layer.name) {
-        // A layer has at least one CN, and no row is cheaper.
-        Some((latency, _)) => Need { cores, work: latency.ceil(), in_cycles: true },
-        None => Need { cores, work: layer.operations() as f64, in_cycles: false },
+    choices.iter().flat_map(|choice| choice.cores.iter().copied()).collect()
+}
+
+/// The most operations per cycle that a CN of the layer can have on the core.
+fn parallel(problem: &Problem, id: LayerId, core: CoreId) -> f64 {
+    let layer = problem.workload.layer(id);
+    let kind = problem.accelerator.kind(core);
+    let fixed = problem.mapping.entry(layer).map_or(&[][..], |entry| &entry.spatial);
+    let fixed = if fixed.is_empty() { &kind.dataflows } else { fixed };
+    let mut most = 1.0;
+    for (name, units) in &kind.array.dims {
+        let units = *units as f64;
+        let mapping = fixed.iter().find(|mapping| mapping.array_dim == *name);
+        let unrolled = mapping.map_or(&[][..], |mapping| &mapping.unrolled);
+        // A dataflow whose loops a tile shrinks to one iteration leaves the array dimension open.
+        let holds = unrolled.iter().any(|(dim, _)| smallest_tile(problem, id, dim) > 1);
+        let size = |dim: &Dim| layer.position(dim).map_or(1, |position| layer.dims[position].size);
+        let times = |(dim, factor): &(Dim, f64)| factor.min(size(dim) as f64).max(1.0);
+        most *= match holds {
+            true => unrolled.iter().map(times).product::<f64>().min(units),
+            false => open(layer, problem.search.mix).min(units),
+        };
     }
+    most.min(layer.operations() as f64).max(1.0)
 }
 
-fn rate(problem: &Problem, core: CoreId) -> f64 {
-    problem.accelerator.kind(core).array.size().max(1) as f64
+/// The largest unrolling on an array dimension that any dataflow may use.
+fn open(layer: &Layer, mix: bool) -> f64 {
+    let sizes = layer.dims.iter().map(|dim| dim.size as f64);
+    if mix { sizes.product() } else { sizes.fold(1.0, f64::max) }
 }
 
-/// Time for a set of layers on a set of cores, all perfectly balanced.
-fn fluid<'a>(problem: &Problem, needs: impl Iterator<Item = &'a Need>, cores: &BTreeSet<CoreId>) -> f64 {
-    let peak: f64 = cores.iter().map(|core| rate(problem, *core)).sum();
-    needs.map(|need| if need.in_cycles { need.work / cores.len() as f64 } else { need.work / peak }).sum()
-}
-
-/// Most distinct eligible sets whose unions are all tried.
-const SETS: usize = 10;
-
-fn load(problem: &Problem, needs: &[Need]) -> u64 {
-    let distinct: BTreeSet<&BTreeSet<CoreId>> = needs.iter().map(|need| &need.cores).collect();
-    let distinct: Vec<_> = distinct.into_iter().take(SETS).collect();
-    let mut most = 0.0f64;
-    for subset in 1u32..1 << distinct.len() {
-        let members = (0..distinct.len()).filter(|at| subset >> at & 1 == 1);
-        let union: BTreeSet<CoreId> = members.flat_map(|at| distinct[at].iter().copied()).collect();
-        let inside = needs.iter().filter(|need| need.cores.is_subset(&union));
-        most = most.max(fluid(problem, inside, &union));
+/// The fewest iterations of a loop dimension that a CN may have.
+fn smallest_tile(problem: &Problem, id: LayerId, dim: &Dim) -> u64 {
+    let layer = problem.workload.layer(id);
+    let Some(position) = layer.position(dim) else { return 1 };
+    let size = layer.dims[position].size;
+    if layer.is_reduction(position) {
+        return size; // reduction splits are refused
     }
-    // Sums of quotients may come out an epsilon high; an integer time is at least the floor plus
-    // what is certain.
-    (most - 1e-6 * most.max(1.0)).ceil().max(0.0) as u64
+    let given = problem.mapping.entry(layer);
+    let intra = given.and_then(|entry| entry.intra_core_tiling.as_ref());
+    let inter = &problem.space.layers[id.index()];
+    let rows = *dim == Dim::new("OY") || *dim == Dim::new("D");
+    if rows && intra.is_none() {
+        return 1;
+    }
+    if intra.is_some_and(|splits| splits.iter().any(|split| split.dim == *dim)) {
+        return 1;
+    }
+    let cuts = inter.iter().flat_map(|choice| &choice.inter).filter(|cut| cut.dim == position);
+    // The last tile of a cut is what remains.
+    let last = |cut: &Cut| if size.is_multiple_of(cut.tile) { cut.tile } else { size % cut.tile };
+    cuts.map(last).min().unwrap_or(size)
+}
+
+/// Time for layers on all cores, in any shares.
+fn fluid<'a>(needs: impl Iterator<Item = &'a Need>) -> f64 {
+    let times: Vec<Vec<Option<f64>>> = needs.map(|need| need.times.clone()).collect();
+    // Without an answer nothing is claimed.
+    millstream_solver::fluid(&times).unwrap_or(0.0)
+}
+
+fn load(needs: &[Need]) -> u64 {
+    certain(fluid(needs.iter()))
+}
+
+/// Sums of quotients and a simplex may come out an epsilon high: an integer time is at least what is
+/// certain, rounded up.
+fn certain(time: f64) -> u64 {
+    (time - 1e-6 * time.max(1.0)).ceil().max(0.0) as u64
 }
 
 /// Bits that must be read from and written to DRAM.
@@ -181,7 +230,6 @@ fn dram(problem: &Problem) -> u64 {
 /// is done when it starts; other layers end after their predecessors.
 fn path(problem: &Problem, needs: &[Need]) -> u64 {
     let workload = &problem.workload;
-    let all: BTreeSet<CoreId> = problem.accelerator.compute_cores().collect();
     let mut ends = vec![0.0f64; workload.layers.len()];
     let mut before: Vec<BTreeSet<usize>> = Vec::with_capacity(workload.layers.len());
     for (id, layer) in workload.layers.iter().enumerate() {
@@ -194,14 +242,16 @@ fn path(problem: &Problem, needs: &[Need]) -> u64 {
         let mut ancestors = producers.clone();
         producers.iter().for_each(|producer| ancestors.extend(&before[*producer]));
         let ready = producers.iter().map(|producer| ends[*producer]).fold(0.0, f64::max);
-        let own = fluid(problem, std::iter::once(&needs[id]), &needs[id].cores);
-        let own = if needs_everything(problem, layer) { own } else { 0.0 };
-        let load = fluid(problem, ancestors.iter().chain([&id]).map(|layer| &needs[*layer]), &all);
-        ends[id] = (ready + own).max(load);
+        // What precedes a layer takes its load; a layer that needs all of it starts only then.
+        if needs_everything(problem, layer) {
+            let before = fluid(ancestors.iter().map(|layer| &needs[*layer]));
+            ends[id] = ready.max(before) + fluid(std::iter::once(&needs[id]));
+        } else {
+            ends[id] = ready;
+        }
         before.push(ancestors);
     }
-    let most = ends.into_iter().fold(0.0, f64::max);
-    (most - 1e-6 * most.max(1.0)).ceil().max(0.0) as u64
+    certain(ends.into_iter().fold(0.0, f64::max))
 }
 
 fn roots(problem: &Problem, tensor: TensorId) -> Vec<usize> {
@@ -226,14 +276,15 @@ fn needs_everything(problem: &Problem, layer: &Layer) -> bool {
     })
 }
 
-fn energy(problem: &Problem, needs: &[Need]) -> Picojoules {
+fn energy(problem: &Problem) -> Picojoules {
     let accelerator = &problem.accelerator;
     let mut total = 0.0;
-    for (need, layer) in needs.iter().zip(&problem.workload.layers) {
+    for (id, layer) in problem.workload.layer_ids().zip(&problem.workload.layers) {
         total += match problem.overrides.minimum(&layer.name) {
             Some((_, energy)) => energy,
             None => {
-                let unit = need.cores.iter().map(|core| accelerator.kind(*core).array.unit_energy.0);
+                let cores = eligible(problem, id);
+                let unit = cores.iter().map(|core| accelerator.kind(*core).array.unit_energy.0);
                 layer.operations() as f64 * unit.fold(f64::INFINITY, f64::min)
             }
         };

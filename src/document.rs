@@ -4,12 +4,17 @@
 //! therefore walk this tree and collect every error in a [`Reading`]. Values are converted into
 //! domain types on the way and not checked again later.
 
+mod keys;
+
+pub(crate) use keys::{Key, Keys, Presence, Shape};
+
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, nearest};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_yaml::{DuplicateKeyPolicy, Spanned};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A value with its place.
@@ -123,6 +128,35 @@ pub(crate) struct Reading {
     pub(crate) errors: Vec<Diagnostic>,
     /// What is known from other tools and not modelled, as a note lists it.
     pub(crate) unmodelled: BTreeSet<String>,
+    /// The keys of the outermost map, to find the level to which a misplaced key belongs.
+    outermost: Option<&'static Keys>,
+}
+
+/// Reads a text file; `what` says with an article what it should be.
+pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Diagnostics> {
+    let name = path.display();
+    if path.is_dir() {
+        let error = Diagnostic::new(format!("`{name}` is a folder")).help(format!("give the path of {what}"));
+        return Err(error.into());
+    }
+    let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error, what))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let error = Diagnostic::new(format!("`{name}` is not a text file: byte {at} is not UTF-8"));
+        error.help(format!("give the path of {what}")).into()
+    })
+}
+
+/// The error for a file that cannot be opened.
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error, what: &str) -> Diagnostics {
+    let name = path.display();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            let error = Diagnostic::new(format!("there is no file `{name}`"));
+            error.help(format!("give the path of {what}")).into()
+        }
+        _ => Diagnostic::new(format!("cannot read `{name}`: {error}")).into(),
+    }
 }
 
 impl Reading {
@@ -135,7 +169,7 @@ impl Reading {
         options.with_snippet = false;
         let root = serde_yaml::from_str_with_options(text, options)
             .map_err(|error| syntax_error(&source, &error))?;
-        let reading = Self { source, errors: Vec::new(), unmodelled: BTreeSet::new() };
+        let reading = Self { source, errors: Vec::new(), unmodelled: BTreeSet::new(), outermost: None };
         Ok((reading, root))
     }
 
@@ -157,7 +191,15 @@ impl Reading {
 fn syntax_error(source: &Arc<Source>, error: &serde_yaml::Error) -> Diagnostics {
     let text = error.without_snippet().to_string();
     let message = text.split(" at line ").next().unwrap_or(&text).trim_end_matches([':', ',']);
-    let diagnostic = Diagnostic::new(format!("this is not valid YAML: {message}"));
+    let mut diagnostic = Diagnostic::new(format!("this is not valid YAML: {message}"));
+    if let Some(start) = tab_indentation(&source.text) {
+        let error = Diagnostic::new("a line is indented by a tab");
+        let error = error.help("indent by spaces: YAML allows no tabs there");
+        return error.at(source, start..start + 1).label("a tab stands here").into();
+    }
+    if source.text.trim().is_empty() {
+        diagnostic.message = "the file is empty".to_owned();
+    }
     match error.location() {
         Some(location) => {
             let start = offset_of(&source.text, location.line(), location.column());
@@ -166,6 +208,19 @@ fn syntax_error(source: &Arc<Source>, error: &serde_yaml::Error) -> Diagnostics 
         None => diagnostic.at(source, 0..0),
     }
     .into()
+}
+
+/// The first tab among the blanks in front of a line.
+fn tab_indentation(text: &str) -> Option<usize> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
+        if let Some(tab) = line[..blanks].find('\t').filter(|_| !line.trim().is_empty()) {
+            return Some(start + tab);
+        }
+        start += line.len();
+    }
+    None
 }
 
 /// Byte offset of a line and a column in letters, both counted from 1.
@@ -193,9 +248,19 @@ impl Node {
 
     fn expected<T>(&self, reading: &mut Reading, what: &str, wanted: &str) -> Option<T> {
         let message = format!("{what} must be {wanted}");
-        let label = format!("this is {}", self.describe());
-        reading.error(self, Diagnostic::new(message).label(label));
+        let mut error = Diagnostic::new(message).label(format!("this is {}", self.describe()));
+        if wanted.contains("number") && self.has_unit() {
+            error = error.help("write the number alone: the unit of a key is fixed (docs/formats.md)");
+        }
+        reading.error(self, error);
         None
+    }
+
+    /// Whether it is a number with letters behind it.
+    fn has_unit(&self) -> bool {
+        let Value::Text(text) = &self.value else { return false };
+        let number = text.trim().trim_end_matches(|c: char| c.is_alphabetic() || "/²³ ".contains(c));
+        number.len() < text.trim().len() && number.parse::<f64>().is_ok()
     }
 
     /// Text; numbers count as text.
@@ -210,14 +275,17 @@ impl Node {
 
     /// A whole number from zero; a real without fraction (`1e9`) counts.
     pub(crate) fn whole(&self, reading: &mut Reading, what: &str) -> Option<u64> {
-        let number = match &self.value {
+        self.as_whole().or_else(|| self.expected(reading, what, "a whole number from 0"))
+    }
+
+    fn as_whole(&self) -> Option<u64> {
+        match &self.value {
             Value::Integer(number) => u64::try_from(*number).ok(),
             Value::Real(number) if number.fract() == 0.0 && (0.0..=9.0e15).contains(number) => {
                 Some(*number as u64)
             }
             _ => None,
-        };
-        number.or_else(|| self.expected(reading, what, "a whole number from 0"))
+        }
     }
 
     /// A whole number of either sign.
@@ -230,13 +298,14 @@ impl Node {
 
     /// A whole number from one.
     pub(crate) fn positive(&self, reading: &mut Reading, what: &str, why: &str) -> Option<u64> {
-        match self.whole(reading, what)? {
-            0 => {
+        match self.as_whole() {
+            Some(0) => {
                 let message = format!("{what} must be at least 1");
                 reading.error(self, Diagnostic::new(message).label(why));
                 None
             }
-            number => Some(number),
+            Some(number) => Some(number),
+            None => self.expected(reading, what, "a whole number from 1"),
         }
     }
 
@@ -290,25 +359,30 @@ impl Node {
             return self.expected(reading, keys.of, "a map");
         };
         report_duplicates(entries, reading, keys.of, keys.repeatable);
+        let outermost = *reading.outermost.get_or_insert(keys);
         let mut suggested = Vec::new();
         for (key, _) in entries {
             let name = key.key_name();
             if keys.unmodelled.contains(&name.as_str()) {
                 reading.unmodelled.insert(format!("`{name}`"));
-            } else if !keys.known.contains(&name.as_str()) {
+            } else if !keys.names().any(|known| known == name) {
                 let message = format!("unknown key `{name}` in {}", keys.of);
                 let old = keys.refused.iter().find(|(old, _)| *old == name);
-                let near = nearest(&name, keys.known.iter().copied());
+                let near = nearest(&name, keys.names());
                 suggested.extend(near);
+                let elsewhere = owners(outermost, &name);
                 let help = match (old, near) {
                     (Some((_, advice)), _) => (*advice).to_owned(),
+                    (None, _) if !elsewhere.is_empty() => {
+                        format!("`{name}` is a key of {}: check the indentation", elsewhere.join(" and of "))
+                    }
                     (None, Some(key)) => format!("did you mean `{key}`?"),
-                    (None, None) => format!("known keys: {}", keys.known.join(", ")),
+                    (None, None) => format!("known keys: {}", keys.names().collect::<Vec<_>>().join(", ")),
                 };
                 reading.error(key, Diagnostic::new(message).help(help));
             }
         }
-        Some(Fields { owner, entries, of: keys.of, suggested })
+        Some(Fields { owner, entries, keys, suggested })
     }
 
     /// The text of a map's key.
@@ -318,6 +392,13 @@ impl Node {
             _ => self.describe().trim_matches('`').to_owned(),
         }
     }
+}
+
+/// The maps of a format that have a key.
+fn owners(outermost: &'static Keys, name: &str) -> Vec<&'static str> {
+    let mut tables = Vec::new();
+    Shape::Object(outermost).tables(&mut tables);
+    tables.iter().filter(|keys| keys.names().any(|known| known == name)).map(|keys| keys.of).collect()
 }
 
 fn report_duplicates(entries: &[(Node, Node)], reading: &mut Reading, of: &str, repeatable: &[&str]) {
@@ -337,30 +418,11 @@ fn report_duplicates(entries: &[(Node, Node)], reading: &mut Reading, of: &str, 
     }
 }
 
-/// The keys a map may have.
-pub(crate) struct Keys {
-    /// What the map describes, with its article: `a memory`.
-    pub(crate) of: &'static str,
-    /// Keys that are read.
-    pub(crate) known: &'static [&'static str],
-    /// Keys of other tools that are noted and otherwise ignored.
-    pub(crate) unmodelled: &'static [&'static str],
-    /// Keys of which a file may give two and the last counts, because files of ZigZag and Stream do.
-    pub(crate) repeatable: &'static [&'static str],
-    /// Keys of dialects that are not read, with advice.
-    pub(crate) refused: &'static [(&'static str, &'static str)],
-}
-
-impl Keys {
-    /// No keys, to be filled in.
-    pub(crate) const NONE: Self = Self { of: "", known: &[], unmodelled: &[], repeatable: &[], refused: &[] };
-}
-
 /// A map with known keys.
 pub(crate) struct Fields<'a> {
     owner: &'a Node,
     entries: &'a [(Node, Node)],
-    of: &'static str,
+    keys: &'static Keys,
     /// Keys that an unknown key probably means: they are not missing as well.
     suggested: Vec<&'static str>,
 }
@@ -368,6 +430,7 @@ pub(crate) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// The value of a key that may be absent; a null counts as absent.
     pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
+        debug_assert!(self.keys.names().any(|known| known == key), "`{key}` is no key of {}", self.keys.of);
         (self.entries.iter().rev())
             .find(|(name, _)| name.key_name() == key)
             .map(|(_, value)| value)
@@ -378,7 +441,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn required(&self, reading: &mut Reading, key: &str) -> Option<&'a Node> {
         let found = self.get(key);
         if found.is_none() && !self.suggested.contains(&key) {
-            let error = Diagnostic::new(format!("{} has no `{key}`", self.of));
+            let error = Diagnostic::new(format!("{} has no `{key}`", self.keys.of));
             reading.error(self.owner, error.label(format!("`{key}` is missing here")));
         }
         found

@@ -27,6 +27,7 @@ pub mod pipeline;
 pub mod placement;
 pub mod report;
 pub mod schedule;
+pub mod schema;
 mod table;
 pub mod timeline;
 pub mod units;

@@ -6,11 +6,47 @@
 //! It isolates the scheduler: with all rows given, nothing of the cost model is left.
 
 use crate::cost::Cost;
+use crate::diagnostic::Diagnostics;
+use crate::document::{Key, Keys, Presence, Shape, read_text};
 use crate::units::{FractionalCycles, Picojoules};
 use crate::workload::Workload;
 use crate::workload::nest::LoopNest;
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// The columns of a costs file.
+pub(crate) static COLUMNS: Keys = Keys {
+    of: "a row of costs",
+    known: &[
+        Key::required("layer", Shape::Text, "", "conv1", "Name of the layer."),
+        Key::required("core", Shape::Whole, "", "0", "Number of the core."),
+        Key::required(
+            "latency_cycles",
+            Shape::Real,
+            "cycles",
+            "1568",
+            "Latency of one CN, stalls and loading included.",
+        ),
+        Key::required("energy_pj", Shape::Real, "pJ", "20480.5", "Energy of one CN inside its core."),
+        Key::optional(
+            "dims",
+            Shape::Text,
+            "",
+            "the row applies to all CNs of the layer on the core",
+            "K=64 OY=1 OX=56",
+            "Shape of the CN, as a result's costs.csv writes it.",
+        ),
+        Key::optional(
+            "ideal_cycles",
+            Shape::Real,
+            "cycles",
+            "`latency_cycles`",
+            "1568",
+            "Cycles without stalls and loading.",
+        ),
+    ],
+    ..Keys::NONE
+};
 
 /// Overriding rows by (layer, core), the exact shape first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +66,10 @@ struct Row {
 /// A broken costs file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverrideError {
-    /// The file cannot be read.
+    /// The file cannot be opened.
+    #[error(transparent)]
+    Open(#[from] Diagnostics),
+    /// The file is no table.
     #[error("{file}: cannot read the costs: {reason}")]
     Unreadable {
         /// File.
@@ -100,8 +139,7 @@ impl CostOverrides {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, OverrideError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| OverrideError::Unreadable { file: file.clone(), reason: error.to_string() })?;
+        let text = read_text(path, "a costs file in CSV")?;
         Self::parse(&file, &text)
     }
 
@@ -121,6 +159,8 @@ impl CostOverrides {
                 found: header.iter().collect::<Vec<_>>().join(", "),
             })
         };
+        let needed = COLUMNS.known.iter().filter(|column| column.presence == Presence::Required);
+        needed.map(|column| need(column.name)).collect::<Result<Vec<_>, _>>()?;
         let (layer, core) = (need("layer")?, need("core")?);
         let (latency, energy) = (need("latency_cycles")?, need("energy_pj")?);
         let (dims, ideal) = (find("dims"), find("ideal_cycles"));

@@ -46,14 +46,15 @@
 //! incrementally), `greedy`, `local`, `kicks`, `exhaustive`, `eliminate` (exact for small
 //! groups), `model` with `transport` (the linear model), `backend` (microlp), `symmetry`,
 //! `windows`, `split`, `feasible`, `limits`, `solve` (the order of all this). Apart from problems of
-//! this form: `pareto` and `nsga`, the genetic search over any genome with two objectives, and
-//! `sequence`, the pseudo-random numbers of all searches.
+//! this form: `pareto` and `nsga`, the genetic search over any genome with two objectives, `fluid`, a bound for divisible work,
+//! and `sequence`, the pseudo-random numbers of all searches.
 
 mod backend;
 mod eliminate;
 mod error;
 mod exhaustive;
 mod feasible;
+mod fluid;
 mod greedy;
 mod index;
 mod kicks;
@@ -74,6 +75,7 @@ mod windows;
 
 pub use error::SolveError;
 pub use exhaustive::{Best, choice_vectors, exhaustive};
+pub use fluid::fluid;
 pub use greedy::greedy;
 pub use limits::Limits;
 pub use local::{Improved, improve};

@@ -3,17 +3,12 @@
 //! A `link` joins two cores in both directions at once, a `bus` any number, one transfer at a time.
 //! Stream's `unit_energy_cost` is picojoules per active cycle; our `energy_per_bit` replaces it.
 
+use super::keys::CONNECTION;
 use super::{Link, LinkClass, LinkEnergy, LinkKind, ports};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::document::{Fields, Node, Reading, Value};
 use crate::ids::CoreId;
 use crate::units::{BitsPerCycle, Picojoules};
-
-const CONNECTION: Keys = Keys {
-    of: "a connection",
-    known: &["type", "cores", "bandwidth", "unit_energy_cost", "energy_per_bit", "latency", "class"],
-    ..Keys::NONE
-};
 
 /// What connections refer to.
 pub(super) struct Context<'a> {
@@ -27,6 +22,62 @@ pub(super) struct Context<'a> {
     pub(super) unit_energy_cost: Picojoules,
     /// Bandwidth of connections in the short form `0, 1` of 2024.
     pub(super) bandwidth: Option<BitsPerCycle>,
+}
+
+/// Reads `graph`: a mesh of the cores without a role, column by column, or a bus that joins them; the
+/// pooling and the SIMD core have a link to each of them. What joins the DRAM core follows from its
+/// ports, as in files without any connection to it.
+pub(super) fn graph(reading: &mut Reading, graph: &Fields<'_>, context: &Context<'_>) -> Vec<Link> {
+    let mut role = |key: &str| graph.get(key).and_then(|node| core(reading, node, context.numbers));
+    let helpers: Vec<CoreId> =
+        ["pooling_core_id", "simd_core_id"].into_iter().filter_map(&mut role).collect();
+    let plain: Vec<CoreId> = (0..context.numbers.len())
+        .map(CoreId::from)
+        .filter(|core| !helpers.contains(core) && !context.dram.contains(core))
+        .collect();
+    let Some(kind) = graph.required(reading, "type") else { return Vec::new() };
+    let mut groups: Vec<Vec<CoreId>> = Vec::new();
+    match kind.text(reading, "the type of a graph").as_deref() {
+        Some("2d_mesh") => {
+            let mut count = |key: &str| {
+                let node = graph.required(reading, key)?;
+                node.positive(reading, &format!("`{key}`"), "a mesh has at least one")
+            };
+            let (Some(rows), Some(columns)) = (count("nb_rows"), count("nb_cols")) else { return Vec::new() };
+            if rows.checked_mul(columns) != Some(plain.len() as u64) {
+                let message = format!("a mesh of {rows} x {columns} for {} cores", plain.len());
+                let label = "cores without a role must fill it";
+                reading.error(kind, Diagnostic::new(message).label(label));
+                return Vec::new();
+            }
+            let rows = rows as usize;
+            for (at, core) in plain.iter().enumerate() {
+                let below = plain.get(at + 1).filter(|_| (at + 1) % rows != 0);
+                let beside = plain.get(at + rows);
+                groups.extend([below, beside].into_iter().flatten().map(|other| vec![*core, *other]));
+            }
+        }
+        Some("bus") => groups.push(plain.clone()),
+        Some(other) => {
+            let error = Diagnostic::new(format!("unknown graph `{other}`")).label("must be 2d_mesh or bus");
+            reading.error(kind, error);
+            return Vec::new();
+        }
+        None => return Vec::new(),
+    }
+    groups.extend(helpers.iter().flat_map(|helper| plain.iter().map(|core| vec![*core, *helper])));
+    let Some(bandwidth) = context.bandwidth else {
+        let error = Diagnostic::new("the graph has no `bandwidth`").label("in bits per cycle");
+        reading.error(kind, error);
+        return Vec::new();
+    };
+    let link = |cores: Vec<CoreId>| {
+        let kind = if cores.len() > 2 { LinkKind::Bus } else { LinkKind::Link };
+        let class = default_class(kind, &cores, context.dram);
+        let energy = LinkEnergy::PerCycle(context.unit_energy_cost);
+        Link { kind, cores, bandwidth, latency: 0, energy, class }
+    };
+    groups.into_iter().filter(|cores| cores.len() > 1).map(link).collect()
 }
 
 /// Reads `core_connectivity`.
@@ -97,7 +148,18 @@ fn short_link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Opti
 /// Reads `core_memory_sharing`: groups `0, 1` of cores with common top memories, owner first.
 pub(super) fn sharing(reading: &mut Reading, node: &Node, numbers: &[u32]) -> Vec<Vec<CoreId>> {
     let items = node.list(reading, "`core_memory_sharing`").unwrap_or_default();
-    items.iter().filter_map(|item| core_list(reading, item, numbers)).collect()
+    let mut groups = Vec::new();
+    for item in items {
+        let Some(group) = core_list(reading, item, numbers) else {
+            continue;
+        };
+        if group.len() < 2 {
+            let error = Diagnostic::new("at least two cores share a memory");
+            reading.error(item, error.label("expected for example `0, 1`"));
+        }
+        groups.push(group);
+    }
+    groups
 }
 
 /// Core numbers as a list or as text with commas.

@@ -2,81 +2,14 @@
 //!
 //! `memories` (lowest first; the order is part of the model), `operational_array`, `dataflows`,
 //! `operator_types`, `type`, and our `overlap_transfers`. The dialect of 2024 (`r_bw`, `r_port`,
-//! positional ports, `multiplier_energy`) is read as well ([`super::ports`]).
+//! positional ports, `multipliers`, `multiplier_energy`) is read as well ([`super::ports`]).
 
+use super::keys::{ARRAY, CORE, MEMORY};
 use super::{Array, ArrayMapping, CoreKind, Memory, ports};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::document::{Fields, Node, Reading};
 use crate::units::{Bits, Picojoules};
 use crate::workload::{Dim, MemoryOperand};
-
-const CORE: Keys = Keys {
-    of: "a core",
-    known: &[
-        "name",
-        "type",
-        "memories",
-        "operational_array",
-        "dataflows",
-        "operator_types",
-        "overlap_transfers",
-    ],
-    unmodelled: &[
-        "operand_precision",
-        "banks",
-        "dma",
-        "stripe",
-        "kernel_library",
-        "reconfiguration",
-        "max_object_fifo_depth",
-        "buffer_descriptors",
-        "utilization",
-    ],
-    refused: &[("multipliers", "describe the array under `operational_array`")],
-    ..Keys::NONE
-};
-
-const MEMORY: Keys = Keys {
-    of: "a memory",
-    known: &[
-        "size",
-        "r_cost",
-        "w_cost",
-        "area",
-        "latency",
-        "operands",
-        "ports",
-        "served_dimensions",
-        "force_double_buffering",
-        "shared_instance",
-        "r_bw",
-        "w_bw",
-        "r_port",
-        "w_port",
-        "rw_port",
-        "min_r_granularity",
-        "min_w_granularity",
-    ],
-    unmodelled: &["auto_cost_extraction", "double_buffering_support", "mem_type", "banks"],
-    repeatable: &["ports"],
-    ..Keys::NONE
-};
-
-const ARRAY: Keys = Keys {
-    of: "an operational array",
-    known: &[
-        "unit_energy",
-        "unit_area",
-        "multiplier_energy",
-        "multiplier_area",
-        "dimensions",
-        "sizes",
-        "systolic_dimensions",
-        "is_imc",
-    ],
-    unmodelled: &["input_precision", "imc_type", "bit_serial_precision", "adc_resolution"],
-    ..Keys::NONE
-};
 
 /// What a core file says its core is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,14 +32,16 @@ pub(super) struct CoreFile {
 pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
     let fields = root.fields(reading, &CORE, root)?;
     let name = fields.required(reading, "name").and_then(|node| node.text(reading, "a core's name"));
-    let array = fields.required(reading, "operational_array").and_then(|node| array(reading, node));
+    // Called `multipliers` before 2024.
+    let array_node = fields.get("multipliers").or_else(|| fields.required(reading, "operational_array"));
+    let array = array_node.and_then(|node| array(reading, node));
     let dims: Vec<String> =
         (array.iter()).flat_map(|array| array.dims.iter().map(|(dim, _)| dim.clone())).collect();
     let memories = fields.required(reading, "memories");
     let memories = memories.and_then(|node| memories_of(reading, node, &dims));
     let role = fields.get("type").map_or(Some(None), |node| role(reading, node).map(Some));
     let operator_types = fields.get("operator_types").map(|node| texts(reading, node, "an operator"));
-    let dataflows = fields.get("dataflows").map(|node| array_mappings(reading, node, &dims));
+    let dataflows = fields.get("dataflows").map(|node| array_mappings(reading, node, array.as_ref()));
     let no_overlap = fields
         .get("overlap_transfers")
         .and_then(|node| node.truth(reading, "`overlap_transfers`"))
@@ -178,7 +113,8 @@ fn role(reading: &mut Reading, node: &Node) -> Option<Role> {
 
 fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
     let fields = node.fields(reading, &ARRAY, node)?;
-    if let Some(imc) = fields.get("is_imc").filter(|node| matches!(node.value, Value::Bool(true))) {
+    let imc = fields.get("is_imc");
+    if let Some(imc) = imc.filter(|node| node.truth(reading, "`is_imc`") == Some(true)) {
         let error = Diagnostic::new("in-memory computing arrays are not modelled")
             .help("describe the array by `unit_energy`, `unit_area`, `dimensions` and `sizes`");
         reading.error(imc, error);
@@ -236,6 +172,10 @@ fn memory(reading: &mut Reading, key: &Node, node: &Node, dims: &[String]) -> Op
     let shared = fields.get("shared_instance");
     let shared_instance = shared.and_then(|node| node.text(reading, "`shared_instance`"));
     let operands = operands?;
+    if let (true, Some(node)) = (operands.is_empty() && reading.errors.is_empty(), fields.get("operands")) {
+        let error = Diagnostic::new(format!("memory `{name}` holds no operand"));
+        reading.error(node, error.help("list what it holds, for example `[I1, I2, O]`, or drop the memory"));
+    }
     let ports = ports::read(reading, &fields, key, &operands);
     Some(Memory {
         name,
@@ -262,7 +202,7 @@ fn operands(reading: &mut Reading, node: &Node) -> Vec<MemoryOperand> {
         let Some(text) = item.text(reading, "an operand") else {
             continue;
         };
-        match ports::operand(&text) {
+        match MemoryOperand::named(&text) {
             Some(operand) if operands.contains(&operand) => {
                 reading.error(item, Diagnostic::new(format!("operand {operand} is listed twice")));
             }
@@ -308,16 +248,39 @@ pub(super) fn texts(reading: &mut Reading, node: &Node, what: &str) -> Vec<Strin
 }
 
 /// Unrolled loops per array dimension: `D1: [K, 16]` as the list `- K, 16`.
-fn array_mappings(reading: &mut Reading, node: &Node, dims: &[String]) -> Vec<ArrayMapping> {
+fn array_mappings(reading: &mut Reading, node: &Node, array: Option<&Array>) -> Vec<ArrayMapping> {
     let mut mappings = Vec::new();
+    let dims: Vec<String> = array.iter().flat_map(|array| &array.dims).map(|(dim, _)| dim.clone()).collect();
     for (key, value) in node.entries(reading, "`dataflows`").unwrap_or_default() {
         let array_dim = key.key_name();
-        position(reading, key, &array_dim, dims);
-        let items = value.list(reading, "the unrolling of an array dimension").unwrap_or_default();
-        let unrolled = items.iter().filter_map(|item| unrolled(reading, item)).collect();
+        let units = position(reading, key, &array_dim, &dims);
+        let units = units.and_then(|at| array.map(|array| array.dims[at].1));
+        let unrolled = unrolled_loops(reading, value, &array_dim, units);
         mappings.push(ArrayMapping { array_dim, unrolled });
     }
     mappings
+}
+
+/// The loops unrolled over one array dimension, of which each must fit its `units`, if those are known.
+pub(crate) fn unrolled_loops(
+    reading: &mut Reading,
+    node: &Node,
+    array_dim: &str,
+    units: Option<u64>,
+) -> Vec<(Dim, f64)> {
+    let mut loops = Vec::new();
+    for item in node.list(reading, "the unrolling of an array dimension").unwrap_or_default() {
+        let Some((dim, factor)) = unrolled(reading, item) else {
+            continue;
+        };
+        if let Some(units) = units.filter(|units| factor > *units as f64) {
+            let error = Diagnostic::new(format!("`{dim}` is unrolled {factor} times over {units} units"));
+            let help = format!("give {dim} a factor of at most {units}");
+            reading.error(item, error.label(format!("{array_dim} has {units} units")).help(help));
+        }
+        loops.push((dim, factor));
+    }
+    loops
 }
 
 /// `K, 16`: a loop dimension and how many of its iterations run side by side.

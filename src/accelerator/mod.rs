@@ -10,6 +10,7 @@
 mod assemble;
 mod connect;
 mod core_file;
+pub(crate) mod keys;
 mod ports;
 pub mod route;
 pub mod yaml;
@@ -17,8 +18,8 @@ pub mod yaml;
 mod show;
 
 pub use assemble::{TopMemory, lone_core};
-pub(crate) use core_file::unrolled;
-pub(crate) use ports::operand;
+pub(crate) use core_file::unrolled_loops;
+pub(crate) use keys::UNROLLED;
 
 use crate::ids::{CoreId, CoreKindId, PoolId, ResourceId};
 use crate::units::{Bits, BitsPerCycle, Picojoules};

@@ -4,20 +4,12 @@
 //! memory had `r_port`, `w_port` and `rw_port` counts, one read and one write bandwidth, and `ports`
 //! gave, per operand by position, the port of each direction.
 
+use super::keys::{OLD_PORT, PORT};
 use super::{Direction, Memory, Port, PortKind};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::document::{Fields, Node, Reading, Value};
 use crate::units::BitsPerCycle;
 use crate::workload::MemoryOperand;
-
-const PORT: Keys = Keys {
-    of: "a port",
-    known: &["name", "type", "bandwidth_min", "bandwidth_max", "allocation"],
-    ..Keys::NONE
-};
-
-const OLD_PORT: Keys =
-    Keys { of: "the ports of one operand", known: &["fh", "tl", "fl", "th"], ..Keys::NONE };
 
 /// Reads the ports of a memory that holds `operands`; `key` is the memory's name.
 pub(super) fn read(
@@ -39,16 +31,6 @@ pub(super) fn read(
         check_complete(reading, key, &ports, operands);
     }
     (reading.errors.len() == before).then_some(ports)
-}
-
-/// A memory operand by name.
-pub(crate) fn operand(name: &str) -> Option<MemoryOperand> {
-    match name {
-        "I1" => Some(MemoryOperand::I1),
-        "I2" => Some(MemoryOperand::I2),
-        "O" => Some(MemoryOperand::O),
-        _ => None,
-    }
 }
 
 fn direction(name: &str) -> Option<Direction> {
@@ -109,7 +91,7 @@ fn allocated(
 ) -> Option<(MemoryOperand, Direction)> {
     let text = node.text(reading, "what a port carries")?;
     let parsed = text.split_once(',').and_then(|(operand_name, direction_name)| {
-        Some((operand(operand_name.trim())?, direction(direction_name.trim())?))
+        Some((MemoryOperand::named(operand_name.trim())?, direction(direction_name.trim())?))
     });
     let Some((operand, direction)) = parsed else {
         let error = Diagnostic::new("a port carries an operand in a direction")

@@ -1,45 +1,25 @@
-//! Accelerator files: Stream's YAML (2026 `core_connectivity`, 2024 short form) or a lone core file.
+//! Accelerator files: Stream's YAML (2026 `core_connectivity`, 2024 short form, `graph` before) or a
+//! lone core file.
 //!
 //! `cores` maps numbers to core files, `offchip_core_id` names the core (or cores) that fronts
 //! external memory, `core_connectivity` lists links and buses, `chiplets` (ours) maps dies to their
-//! cores, so that connections between dies are die-to-die. Core files are looked for beside the
-//! accelerator file and in its `cores` folder. Every error of all files is reported at once; keys of
+//! cores, so that connections between dies are die-to-die. Core files are looked for in the
+//! `cores` folder beside the accelerator file and beside it. Every error of all files is reported at once; keys of
 //! other tools that are not modelled are listed in one note.
 
 use super::assemble::{Parts, TopMemory, assemble, lone_core};
 use super::connect::{self, Context};
 use super::core_file::{self, Role};
+use super::keys::ACCELERATOR;
 use super::route::Routes;
 use super::{Accelerator, Core, CoreKind, ports};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use crate::document::{Fields, Node, Reading, Value, read_text};
 use crate::ids::{CoreId, CoreKindId};
 use crate::library;
 use crate::units::Picojoules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-const ACCELERATOR: Keys = Keys {
-    of: "an accelerator",
-    known: &[
-        "name",
-        "cores",
-        "core_coordinates",
-        "offchip_core_id",
-        "offchip_core",
-        "unit_energy_cost",
-        "bandwidth",
-        "core_connectivity",
-        "core_memory_sharing",
-        "chiplets",
-    ],
-    unmodelled: &["technology_node", "memory_aliases"],
-    refused: &[(
-        "graph",
-        "list links and buses in `core_connectivity`; `graph` is of a dialect that is not read",
-    )],
-    ..Keys::NONE
-};
 
 /// A file's name, as messages show it, and its text.
 pub struct File {
@@ -85,17 +65,23 @@ pub fn shipped(name: &str) -> Option<Result<Accelerator, Diagnostics>> {
 /// Reads an accelerator file or a core file from disk. A core file gives an accelerator of that one
 /// core without DRAM ([`Accelerator::with_dram`] splits it off).
 pub fn load(path: &Path) -> Result<Accelerator, Diagnostics> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Diagnostic::new(format!("cannot read {}: {error}", path.display())))?;
+    let text = read_text(path, "an accelerator or core file in YAML")?;
     let folder = path.parent().unwrap_or(Path::new(""));
     parse(&path.display().to_string(), &text, &|name| core_on_disk(folder, name))
 }
 
-/// Beside the accelerator file, in its `cores` folder, or there by the last part of the name alone
+/// A bare name in the `cores` folder, else beside the accelerator file, where a file of that name may
+/// be a lone core with its DRAM; a path from the accelerator file, else by its last part in `cores`
 /// (Stream's examples give some names from the root of its repository).
 fn core_on_disk(folder: &Path, name: &str) -> Result<File, Diagnostic> {
     let last = Path::new(name).file_name().unwrap_or_default();
-    let places = [folder.join(name), folder.join("cores").join(name), folder.join("cores").join(last)];
+    let cores = folder.join("cores");
+    let places = match Path::new(name).parent() {
+        Some(parent) if parent != Path::new("") => {
+            vec![folder.join(name), cores.join(name), cores.join(last)]
+        }
+        _ => vec![cores.join(name), folder.join(name)],
+    };
     let Some(path) = places.iter().find(|path| path.is_file()) else {
         let mut tried: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
         tried.dedup();
@@ -103,9 +89,9 @@ fn core_on_disk(folder: &Path, name: &str) -> Result<File, Diagnostic> {
             .help(format!("looked for {}", tried.join(", "))));
     };
     let name = path.display().to_string();
-    match std::fs::read_to_string(path) {
+    match read_text(path, "a core file in YAML") {
         Ok(text) => Ok(File { name, text }),
-        Err(error) => Err(Diagnostic::new(format!("cannot read {name}: {error}"))),
+        Err(errors) => Err(errors.errors()[0].clone()),
     }
 }
 
@@ -116,7 +102,7 @@ pub fn parse(name: &str, text: &str, resolver: &Resolver<'_>) -> Result<Accelera
         Value::Map(entries) => entries.iter().any(|(name, _)| name.key_name() == key),
         _ => false,
     };
-    if !has("cores") && (has("memories") || has("operational_array")) {
+    if !has("cores") && (has("memories") || has("operational_array") || has("multipliers")) {
         let file = core_file::read(&mut reading, &root);
         let notes = unmodelled_note(&reading.unmodelled);
         let kind = reading.finish(file)?.kind;
@@ -150,11 +136,15 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
     let listed = listed_cores(reading, &fields)?;
     let mut cores = read_cores(reading, listed, resolver)?;
     coordinates(reading, &fields, &mut cores);
-    let dram = dram_cores(reading, &fields, &mut cores);
-    let energy = fields.get("unit_energy_cost");
+    // Before 2024 `graph` named the shape of the network and the cores with a role of their own.
+    let graph = fields.get("graph").and_then(|node| node.fields(reading, &super::keys::GRAPH, node));
+    let of_graph = |key: &str| graph.as_ref().and_then(|graph| graph.get(key));
+    let offchip = fields.get("offchip_core_id").or_else(|| of_graph("offchip_core_id"));
+    let dram = dram_cores(reading, &fields, offchip, &mut cores);
+    let energy = fields.get("unit_energy_cost").or_else(|| of_graph("unit_energy_cost"));
     let energy = energy.map_or(Some(0.0), |node| node.real(reading, "`unit_energy_cost`"));
     let unit_energy_cost = Picojoules(energy.unwrap_or(0.0));
-    let bandwidth = match fields.get("bandwidth") {
+    let bandwidth = match fields.get("bandwidth").or_else(|| of_graph("bandwidth")) {
         // Stream 2.1.1 gives bandwidths of single ports under this key.
         Some(Node { value: Value::Map(_), .. }) => {
             reading.unmodelled.insert("`bandwidth` of ports".to_owned());
@@ -167,7 +157,10 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
     let dies = dies.map(|node| connect::chiplets(reading, node, &cores.numbers, &dram)).unwrap_or_default();
     let context = Context { numbers: &cores.numbers, dram: &dram, dies: &dies, unit_energy_cost, bandwidth };
     let links = fields.get("core_connectivity");
-    let links = links.map(|node| connect::links(reading, node, &context)).unwrap_or_default();
+    let mut links = links.map(|node| connect::links(reading, node, &context)).unwrap_or_default();
+    if let Some(graph) = &graph {
+        links.extend(connect::graph(reading, graph, &context));
+    }
     let sharing_node = fields.get("core_memory_sharing");
     let sharing = sharing_node.map(|node| connect::sharing(reading, node, &cores.numbers));
     if !reading.errors.is_empty() {
@@ -303,8 +296,13 @@ fn coordinates(reading: &mut Reading, fields: &Fields<'_>, cores: &mut Cores<'_>
 
 /// The cores that front external memory: those the file names, else those whose type or empty array
 /// says so.
-fn dram_cores(reading: &mut Reading, fields: &Fields<'_>, cores: &mut Cores<'_>) -> Vec<CoreId> {
-    let mut dram: Vec<CoreId> = match fields.get("offchip_core_id") {
+fn dram_cores(
+    reading: &mut Reading,
+    fields: &Fields<'_>,
+    offchip: Option<&Node>,
+    cores: &mut Cores<'_>,
+) -> Vec<CoreId> {
+    let mut dram: Vec<CoreId> = match offchip {
         Some(Node { value: Value::List(items), .. }) => {
             items.iter().filter_map(|item| connect::core(reading, item, &cores.numbers)).collect()
         }

@@ -14,6 +14,8 @@ pub struct Score {
     pub latency: u64,
     /// Picojoules.
     pub energy: f64,
+    /// CNs simulated.
+    pub cns: usize,
 }
 
 impl Score {
@@ -83,6 +85,10 @@ impl<'a> Judge<'a> {
         let candidate = self.genes.candidate(genome);
         let graph = graph(self.problem, &candidate)?;
         let evaluation = evaluate(self.problem, &graph, &candidate, self.table, Record::Totals)?;
-        Ok(Score { latency: evaluation.schedule.latency.0, energy: evaluation.energy.total })
+        Ok(Score {
+            latency: evaluation.schedule.latency.0,
+            energy: evaluation.energy.total,
+            cns: graph.cns(),
+        })
     }
 }

@@ -108,6 +108,15 @@ struct Best {
     solver: SolverReport,
 }
 
+/// Simulations of the local search from a candidate of so many CNs: large graphs get fewer, so that the
+/// default answers in seconds.
+fn local(cns: usize) -> usize {
+    (LOCAL_CNS / cns.max(1)).clamp(32, 256)
+}
+
+/// CNs simulated by the local search in all, within its limits.
+const LOCAL_CNS: usize = 250_000;
+
 /// Searches with a policy.
 pub fn search(problem: &Problem, plan: &SearchPlan, table: &CostTable) -> Result<Found, SearchError> {
     let _span = tracing::info_span!("allocate").entered();
@@ -156,8 +165,8 @@ impl Search<'_> {
         match self.plan.policy {
             Policy::Fixed | Policy::Greedy => self.proposed(stacks).map(|(best, _)| best),
             Policy::Ilp => {
-                let effort = Effort { simulations: budget(256), seed: self.plan.seed };
                 let (best, _) = self.proposed(stacks)?;
+                let effort = Effort { simulations: budget(local(best.score.cns)), seed: self.plan.seed };
                 let variation = Variation::new(problem, genes);
                 let start = (best.genome.clone(), best.score);
                 let objective = self.plan.objective;

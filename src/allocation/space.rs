@@ -99,6 +99,19 @@ pub enum SpaceError {
     },
 }
 
+impl SpaceError {
+    /// The mapping entry at fault.
+    pub fn entry(&self) -> Option<&str> {
+        match self {
+            Self::BadCore { entry, .. }
+            | Self::NoDim { entry, .. }
+            | Self::WrongParts { entry, .. }
+            | Self::UnknownEntry { entry, .. } => Some(entry),
+            Self::NoCore { .. } | Self::NotFixed { .. } => None,
+        }
+    }
+}
+
 impl Space {
     /// The space of a workload on an accelerator under a mapping.
     pub fn new(

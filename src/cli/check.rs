@@ -1,6 +1,7 @@
 //! `millstream check DIR`: verify a saved result from its inputs and event log.
 
 use super::Failure;
+use super::output::Output;
 use crate::report::saved;
 use clap::Args;
 use std::path::PathBuf;
@@ -12,11 +13,10 @@ pub(super) struct CheckArgs {
     dir: PathBuf,
 }
 
-pub(super) fn check(args: &CheckArgs) -> Result<(), Failure> {
+pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<(), Failure> {
     let report = saved::check(&args.dir)?;
     if report.is_clean() {
-        print!("{report}");
-        return Ok(());
+        return out.print(report);
     }
     Err(Failure::Violations(report.to_string()))
 }

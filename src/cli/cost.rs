@@ -1,6 +1,7 @@
 //! `millstream cost`: intra-core cost of every layer on every kind of core that may run it.
 
 use super::input::{self, InputArgs};
+use super::output::Output;
 use super::{Failure, Format};
 use crate::cn::refine::class_of_box;
 use crate::cost::{CostTable, Objective};
@@ -48,11 +49,11 @@ struct Row {
     pruned: u64,
 }
 
-pub(super) fn cost(args: &CostArgs, format: Format) -> Result<(), Failure> {
+pub(super) fn cost(args: &CostArgs, format: Format, out: &mut Output) -> Result<(), Failure> {
     let (workload, _) = input::workload(&args.input.workload, &args.input.reading)?;
     let (accelerator, _) = input::accelerator(&args.input.accelerator)?;
     let (mapping, _) = input::mapping(args.input.mapping.as_deref(), Some(&accelerator))?;
-    let mut problem = Problem::new(workload, accelerator, mapping)?;
+    let mut problem = input::problem(workload, accelerator, mapping, args.input.mapping.as_deref())?;
     problem.search.objective = args.objective;
     problem.search.lpf_limit = usize::from(args.lpf_limit);
     if let Some(name) = &args.explain
@@ -68,16 +69,16 @@ pub(super) fn cost(args: &CostArgs, format: Format) -> Result<(), Failure> {
         for (node, cost) in costed.iter().filter(|(node, _)| problem.workload.layer(node.layer).name == *name)
         {
             let hierarchy = problem.costing().hierarchy(node);
-            println!("{name} on core {}:\n{}", core_name(&problem, node.core), cost.cost.show(&hierarchy));
+            let core = core_name(&problem, node.core);
+            out.line(format_args!("{name} on core {core}:\n{}", cost.cost.show(&hierarchy)))?;
         }
         return Ok(());
     }
     let rows: Vec<Row> = costed.iter().map(|(node, cost)| row(&problem, node, cost)).collect();
     match format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&rows).expect("plain data serialises")),
-        Format::Table => print_table(&rows),
+        Format::Json => out.json(&rows),
+        Format::Table => print_table(&rows, out),
     }
-    Ok(())
 }
 
 /// Every layer as a whole on one core of each kind that may run it.
@@ -147,15 +148,15 @@ fn row(problem: &Problem, node: &PlacedNode, cost: &NodeCost) -> Row {
     }
 }
 
-fn print_table(rows: &[Row]) {
+fn print_table(rows: &[Row], out: &mut Output) -> Result<(), Failure> {
     let width = rows.iter().map(|row| row.layer.chars().count()).max().unwrap_or(5).max(5);
     let core = rows.iter().map(|row| row.core.chars().count()).max().unwrap_or(4).max(4);
-    println!(
+    out.line(format_args!(
         "{:<width$}  {:<core$}  {:>14}  {:>12}  {:>12}  {:>10}  {:>9}  {:>9}  spatial",
         "layer", "core", "energy pJ", "cycles", "ideal", "stall", "on-load", "off-load"
-    );
+    ))?;
     for row in rows {
-        println!(
+        out.line(format_args!(
             "{:<width$}  {:<core$}  {:>14.1}  {:>12}  {:>12}  {:>10}  {:>9}  {:>9}  {}",
             row.layer,
             row.core,
@@ -166,15 +167,15 @@ fn print_table(rows: &[Row]) {
             row.onload_cycles,
             row.offload_cycles,
             row.spatial
-        );
+        ))?;
     }
     let total = |value: fn(&Row) -> f64| rows.iter().map(value).sum::<f64>();
-    println!(
+    out.line(format_args!(
         "{:<width$}  {:<core$}  {:>14.1}  {:>12}  {:>12}",
         "total",
         "",
         total(|row| row.energy_pj),
         total(|row| row.latency_cycles),
         total(|row| row.ideal_cycles)
-    );
+    ))
 }

@@ -2,10 +2,13 @@
 
 use super::Failure;
 use crate::accelerator::{Accelerator, yaml as accelerators};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::document::unreadable;
 use crate::library;
 use crate::mapping::{Mapping, yaml as mappings};
+use crate::pipeline::Problem;
 use crate::report::InputFile;
-use crate::workload::onnx::{Activations, Precision, ReadOptions};
+use crate::workload::onnx::{Activations, OnnxError, Precision, ReadOptions};
 use crate::workload::{Workload, onnx, yaml as workloads};
 use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
@@ -21,8 +24,8 @@ pub(super) struct InputArgs {
     /// Accelerator: a shipped one (see `millstream list`), an accelerator file, or a core file.
     #[arg(short, long, value_name = "NAME|FILE")]
     pub accelerator: String,
-    /// Mapping file (Stream's, ZigZag's, or the mapping.yaml of a result).
-    #[arg(short, long, value_name = "FILE")]
+    /// Mapping: a shipped one, or a file (Stream's, ZigZag's, or the mapping.yaml of a result).
+    #[arg(short, long, value_name = "NAME|FILE")]
     pub mapping: Option<PathBuf>,
     #[command(flatten)]
     pub reading: ReadingArgs,
@@ -97,14 +100,45 @@ pub(super) fn workload(name: &str, reading: &ReadingArgs) -> Result<(Workload, I
     if let Some(bytes) = library::workload(name)
         && !path.exists()
     {
-        return Ok((onnx::parse(name, bytes, &options)?, hashed("workload", name, bytes)));
+        let workload = match (library::is_text(name), std::str::from_utf8(bytes)) {
+            (true, Ok(text)) => workloads::parse(name, text)?,
+            _ => onnx::parse(name, bytes, &options)?,
+        };
+        return Ok((workload, hashed("workload", name, bytes)));
     }
-    let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     if !path.exists() && path.extension().is_none() {
         return Err(unknown("workload", name, library::workloads()));
     }
-    let workload = if yaml { workloads::load(path)? } else { onnx::load(path, &options)? };
+    let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    let workload = match yaml {
+        true => workloads::load(path)?,
+        false if path.is_dir() => {
+            let error = Diagnostic::new(format!("`{name}` is a folder"));
+            return Err(error.help("give the path of an ONNX file, or of a workload in YAML").into());
+        }
+        false => onnx::load(path, &options).map_err(|error| of_onnx(path, error))?,
+    };
     Ok((workload, file("workload", path)?))
+}
+
+/// What is wrong with an ONNX file, with its path and what to do.
+fn of_onnx(path: &Path, error: OnnxError) -> Diagnostics {
+    let help = match &error {
+        OnnxError::Open { source, .. } => {
+            return unreadable(path, source, "an ONNX file, or of a workload in YAML");
+        }
+        OnnxError::NotOnnx { .. } => {
+            "`-w` takes ONNX files, and workloads in YAML by files that end in .yaml"
+        }
+        OnnxError::Damaged { .. } => "export or download the file again",
+        OnnxError::UnboundDimension { .. } | OnnxError::UnknownDimension { .. } => "",
+        OnnxError::UnsupportedOperator { .. } | OnnxError::Unsupported { .. } => {
+            "replace the node or cut the network in front of it; nothing is left out silently"
+        }
+        _ => "the file contradicts ONNX: export it again, or check it with ONNX's own checker",
+    };
+    let error = Diagnostic::new(format!("{}: {error}", path.display()));
+    if help.is_empty() { error.into() } else { error.help(help).into() }
 }
 
 /// Reads an accelerator; `run` needs its DRAM as a core of its own.
@@ -122,15 +156,37 @@ pub(super) fn accelerator(name: &str) -> Result<(Accelerator, InputFile), Failur
     Ok((accelerator, file("accelerator", path)?))
 }
 
-/// Reads a mapping; an empty one without a file.
+/// Reads a mapping, a shipped one by name; an empty one without a file.
 pub(super) fn mapping(
     path: Option<&Path>,
     accelerator: Option<&Accelerator>,
 ) -> Result<(Mapping, Option<InputFile>), Failure> {
+    let shipped = path.filter(|path| !path.exists()).and_then(Path::to_str);
+    if let Some((name, text)) = shipped.and_then(|name| Some((name, library::mapping(name)?))) {
+        let mapping = mappings::parse(name, text, accelerator)?;
+        return Ok((mapping, Some(hashed("mapping", name, text.as_bytes()))));
+    }
     match path {
         Some(path) => Ok((mappings::load(path, accelerator)?, Some(file("mapping", path)?))),
         None => Ok((Mapping::default(), None)),
     }
+}
+
+/// The problem that the inputs pose. An error about a mapping entry leads to its line.
+pub(super) fn problem(
+    workload: Workload,
+    accelerator: Accelerator,
+    mapping: Mapping,
+    mapping_file: Option<&Path>,
+) -> Result<Problem, Failure> {
+    Problem::new(workload, accelerator, mapping).map_err(|error| {
+        let place = mapping_file.zip(error.entry()).and_then(|(path, entry)| {
+            let text = std::fs::read_to_string(path).ok()?;
+            mappings::place_of(&path.display().to_string(), &text, entry)
+        });
+        let error = Diagnostic { place, ..Diagnostic::new(error.to_string()) };
+        error.into()
+    })
 }
 
 /// The hash of a file.
@@ -147,8 +203,10 @@ fn hashed(role: &str, name: &str, bytes: &[u8]) -> InputFile {
 
 fn unknown(role: &str, name: &str, shipped: impl Iterator<Item = &'static str>) -> Failure {
     let names: Vec<&str> = shipped.collect();
-    let near = crate::diagnostic::nearest(name, names.iter().copied());
-    let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    let names = names.join(", ");
-    Failure::Input(format!("there is no {role} `{name}`, neither a file nor shipped ({names}){hint}"))
+    let error = Diagnostic::new(format!("there is no {role} `{name}`: neither a file nor shipped"));
+    let error = match nearest(name, names.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error,
+    };
+    error.help(format!("shipped are {}", names.join(", "))).into()
 }

@@ -6,15 +6,25 @@
 mod check;
 mod cost;
 mod input;
+mod output;
 mod run;
+mod schema;
 mod show;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use output::{Output, complain, reader_left};
+use std::io;
 use std::process::ExitCode;
 
 /// Multi-core layer-fusion scheduler and simulator for DNN accelerators.
 #[derive(Parser)]
-#[command(name = "millstream", version, about, max_term_width = 100)]
+#[command(
+    name = "millstream",
+    version,
+    about,
+    max_term_width = 100,
+    after_help = "Example:\n  millstream run -w resnet18 -a tpu_like_quad_core -o out"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -51,15 +61,23 @@ enum Format {
 #[derive(Subcommand)]
 enum Command {
     /// The main job: tile, allocate, cost, simulate, verify, report.
+    #[command(after_help = "Example:\n  millstream run -w resnet18 -a tpu_like_quad_core -o out")]
     Run(Box<run::RunArgs>),
     /// Intra-core cost of every layer on every kind of core that may run it.
+    #[command(after_help = "Example:\n  millstream cost -w resnet18 -a tpu_like --explain layer1.0.conv1")]
     Cost(Box<cost::CostArgs>),
     /// Verify a saved result from its inputs and event log.
+    #[command(after_help = "Example:\n  millstream check out")]
     Check(check::CheckArgs),
     /// Print a workload, an accelerator, a mapping or the CNs of a workload.
+    #[command(after_help = "Example:\n  millstream show accelerator tpu_like_quad_core")]
     Show(show::ShowArgs),
     /// List the networks and accelerators that are compiled in.
+    #[command(after_help = "Example:\n  millstream list")]
     List,
+    /// Print the JSON Schema of an input format, for editors and validators.
+    #[command(after_help = "Example:\n  millstream schema accelerator > accelerator.schema.json")]
+    Schema(schema::SchemaArgs),
 }
 
 /// Why a command ends with code 1 or 3.
@@ -68,6 +86,8 @@ enum Failure {
     Input(String),
     /// `check` found violations.
     Violations(String),
+    /// Results cannot be written.
+    Output(io::Error),
 }
 
 impl<E: std::error::Error> From<E> for Failure {
@@ -84,23 +104,43 @@ pub fn main() -> ExitCode {
         // Fails only if a pool exists already, which then serves as well.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
-    let done = match &cli.command {
-        Command::Run(args) => run::run(args, cli.global.format, cli.global.quiet),
-        Command::Cost(args) => cost::cost(args, cli.global.format),
-        Command::Check(args) => check::check(args),
-        Command::Show(args) => show::show(args, cli.global.format),
-        Command::List => show::list(),
-    };
+    let mut out = Output::new();
+    let done = execute(&cli, &mut out).and_then(|()| out.flush());
+    exit(done, &mut out)
+}
+
+fn execute(cli: &Cli, out: &mut Output) -> Result<(), Failure> {
+    let format = cli.global.format;
+    match &cli.command {
+        Command::Run(args) => run::run(args, format, cli.global.quiet, out),
+        Command::Cost(args) => cost::cost(args, format, out),
+        Command::Check(args) => check::check(args, out),
+        Command::Show(args) => show::show(args, format, out),
+        Command::List => show::list(out),
+        Command::Schema(args) => schema::schema(args, out),
+    }
+}
+
+fn exit(done: Result<(), Failure>, out: &mut Output) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Input(message)) => {
             let prefix = if message.starts_with("error") { "" } else { "error: " };
-            eprintln!("{prefix}{}", message.trim_end());
+            complain(&format!("{prefix}{}", message.trim_end()));
             ExitCode::from(1)
         }
         Err(Failure::Violations(report)) => {
-            println!("{}", report.trim_end());
-            ExitCode::from(3)
+            match out.line(report.trim_end()).and_then(|()| out.flush()) {
+                Ok(()) => ExitCode::from(3),
+                // The verdict does not depend on who reads the report.
+                Err(Failure::Output(error)) if reader_left(&error) => ExitCode::from(3),
+                failed => exit(failed, out),
+            }
+        }
+        Err(Failure::Output(error)) if reader_left(&error) => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) => {
+            complain(&format!("error: cannot write to standard output: {error}"));
+            ExitCode::from(1)
         }
     }
 }

@@ -1,18 +1,19 @@
 //! `millstream run`.
 
 use super::input::{self, InputArgs};
+use super::output::Output;
 use super::{Failure, Format};
 use crate::allocation::policy::Policy;
 use crate::cost::{Model, Objective};
+use crate::diagnostic::Diagnostic;
 use crate::fusion::stacks::Stacking;
 use crate::overrides::CostOverrides;
-use crate::pipeline::Problem;
 use crate::pipeline::run::{Mode, RunOptions, run as pipeline};
 use crate::report::{Run, summary, write, write_timing};
 use crate::schedule::{Contention, Priority};
 use crate::units::Bits;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Arguments of `run`.
@@ -65,8 +66,8 @@ pub(super) struct RunArgs {
     /// Let the generator unroll several loop dimensions over one array dimension.
     #[arg(long)]
     mix: bool,
-    /// Simulations of the search beyond its first proposals (default: ilp and random 256, genetic 2048,
-    /// exhaustive at most 100000).
+    /// Simulations of the search beyond its first proposals (default: ilp 256, fewer for large graphs;
+    /// random 256, genetic 2048, exhaustive at most 100000).
     #[arg(long, value_name = "N")]
     simulations: Option<usize>,
     /// Seed of the searches.
@@ -96,14 +97,29 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-pub(super) fn run(args: &RunArgs, format: Format, quiet: bool) -> Result<(), Failure> {
+/// Makes the folder of the result before the work starts.
+fn prepare(dir: &Path) -> Result<(), Failure> {
+    let name = dir.display();
+    if dir.exists() && !dir.is_dir() {
+        let error = Diagnostic::new(format!("-o {name}: this is a file"));
+        return Err(error.help("name a folder: the result has many files").into());
+    }
+    std::fs::create_dir_all(dir)
+        .map_err(|error| Diagnostic::new(format!("-o {name}: cannot make the folder: {error}")).into())
+}
+
+pub(super) fn run(args: &RunArgs, format: Format, quiet: bool, out: &mut Output) -> Result<(), Failure> {
     let start = Instant::now();
     let (workload, workload_file) = input::workload(&args.input.workload, &args.input.reading)?;
     let (accelerator, accelerator_file) = input::accelerator(&args.input.accelerator)?;
     let (mapping, mapping_file) = input::mapping(args.input.mapping.as_deref(), Some(&accelerator))?;
     let mut inputs = vec![workload_file, accelerator_file];
     inputs.extend(mapping_file);
-    let mut problem = Problem::new(workload, accelerator.with_dram()?, mapping)?;
+    let mut problem =
+        input::problem(workload, accelerator.with_dram()?, mapping, args.input.mapping.as_deref())?;
+    if let Some(dir) = &args.output {
+        prepare(dir)?;
+    }
     if let Some(path) = &args.costs {
         problem.overrides = CostOverrides::load(path)?;
         problem.overrides.check_layers(&path.display().to_string(), &problem.workload)?;
@@ -144,16 +160,14 @@ pub(super) fn run(args: &RunArgs, format: Format, quiet: bool) -> Result<(), Fai
         write_timing(&Run { seconds: &seconds, ..run }, dir)?;
     }
     match format {
-        Format::Json => {
-            println!("{}", serde_json::to_string_pretty(&summary).expect("plain data serialises"))
-        }
-        Format::Table => print!("{summary}"),
+        Format::Json => out.json(&summary)?,
+        Format::Table => out.print(&summary)?,
     }
     if let (Some(dir), Format::Table, false) = (&args.output, format, quiet) {
-        println!(
+        out.line(format_args!(
             "files       {}: gantt.png, gantt.svg, trace.json (ui.perfetto.dev), summary.json, *.csv",
             dir.display()
-        );
+        ))?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `millstream show` and `millstream list`.
 
 use super::input::{self, ReadingArgs};
+use super::output::Output;
 use super::{Failure, Format};
 use crate::cn::refine::refine;
 use crate::fusion::stacks::{Stacking, stacks};
@@ -22,6 +23,7 @@ pub(super) struct ShowArgs {
 #[derive(Subcommand)]
 enum What {
     /// Layers, dimensions, operations, precisions.
+    #[command(after_help = "Example:\n  millstream show workload my_network.onnx --dim batch=1")]
     Workload {
         /// A shipped network or a file.
         name: String,
@@ -29,16 +31,19 @@ enum What {
         reading: ReadingArgs,
     },
     /// Cores, memories, links, pools.
+    #[command(after_help = "Example:\n  millstream show accelerator tpu_like_quad_core")]
     Accelerator {
         /// A shipped accelerator or a file.
         name: String,
     },
     /// A mapping file as it was understood.
+    #[command(after_help = "Example:\n  millstream show mapping out/mapping.yaml")]
     Mapping {
         /// The file.
         file: PathBuf,
     },
     /// CNs, classes and fragments of a workload cut in rows (one stack per network that fits).
+    #[command(after_help = "Example:\n  millstream show cns resnet18 tpu_like_quad_core --rows 4")]
     Cns {
         /// A shipped network or a file.
         workload: String,
@@ -52,11 +57,11 @@ enum What {
     },
 }
 
-pub(super) fn show(args: &ShowArgs, format: Format) -> Result<(), Failure> {
+pub(super) fn show(args: &ShowArgs, format: Format, out: &mut Output) -> Result<(), Failure> {
     match &args.what {
-        What::Workload { name, reading } => print(&input::workload(name, reading)?.0, format),
-        What::Accelerator { name } => print(&input::accelerator(name)?.0, format),
-        What::Mapping { file } => print(&input::mapping(Some(file), None)?.0, format),
+        What::Workload { name, reading } => print(&input::workload(name, reading)?.0, format, out),
+        What::Accelerator { name } => print(&input::accelerator(name)?.0, format, out),
+        What::Mapping { file } => print(&input::mapping(Some(file), None)?.0, format, out),
         What::Cns { workload, accelerator, rows, reading } => {
             let workload = input::workload(workload, reading)?.0;
             let accelerator = input::accelerator(accelerator)?.0.with_dram()?;
@@ -65,26 +70,27 @@ pub(super) fn show(args: &ShowArgs, format: Format) -> Result<(), Failure> {
             let layers = intra.into_iter().map(|intra| LayerTiling { intra, inter: Vec::new() }).collect();
             let graph = refine(&workload, &Tiling { stacks, layers })?;
             match format {
-                Format::Json => {
-                    println!("{}", serde_json::to_string_pretty(&graph).expect("plain data serialises"))
-                }
-                Format::Table => print!("{}", graph.table(&workload)),
+                Format::Json => out.json(&graph),
+                Format::Table => out.print(graph.table(&workload)),
             }
         }
     }
-    Ok(())
 }
 
-fn print<T: Display + Serialize>(value: &T, format: Format) {
+fn print<T: Display + Serialize>(value: &T, format: Format, out: &mut Output) -> Result<(), Failure> {
     match format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(value).expect("plain data serialises")),
-        Format::Table => print!("{value}"),
+        Format::Json => out.json(value),
+        Format::Table => out.print(value),
     }
 }
 
-pub(super) fn list() -> Result<(), Failure> {
-    println!("workloads (-w):    {}", library::workloads().collect::<Vec<_>>().join(", "));
-    println!("accelerators (-a): {}", library::accelerators().collect::<Vec<_>>().join(", "));
-    println!("cores (-a, alone): {}", library::cores().collect::<Vec<_>>().join(", "));
+pub(super) fn list(out: &mut Output) -> Result<(), Failure> {
+    for (position, (heading, files)) in library::sections().into_iter().enumerate() {
+        out.line(format_args!("{}{heading}", if position == 0 { "" } else { "\n" }))?;
+        let width = files.iter().map(|file| file.name.len()).max().unwrap_or_default();
+        for file in files {
+            out.line(format_args!("  {:width$}  {}", file.name, file.about))?;
+        }
+    }
     Ok(())
 }

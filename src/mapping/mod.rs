@@ -5,9 +5,12 @@
 
 pub mod yaml;
 
+pub(crate) mod keys;
+mod resolve;
 mod show;
 mod write;
 
+pub use resolve::{StackSplit, link, resolve};
 pub use write::write;
 
 use crate::accelerator::ArrayMapping;
@@ -21,6 +24,9 @@ pub struct Mapping {
     pub entries: Vec<MappingEntry>,
     /// Fused stacks given by hand (layer names), in order; empty: chosen by `--stacks`.
     pub stacks: Vec<Vec<String>>,
+    /// Cuts by which stacks are tiled, per stack; [`resolve`] turns them into cuts of layers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack_splits: Vec<Vec<StackSplit>>,
     /// What the reader ignored, one sentence each.
     pub notes: Vec<String>,
 }
@@ -71,10 +77,17 @@ pub enum Pieces {
 }
 
 impl Mapping {
-    /// The entry that applies to a layer: by its name, else its operator, else `default`.
+    /// The entry that applies to a layer: by its name, else its operator, else the operator's family
+    /// (ZigZag's workloads call every pooling `Pooling`, Stream's mappings also `Pool`), else `default`.
     pub fn entry(&self, layer: &Layer) -> Option<&MappingEntry> {
-        [layer.name.as_str(), layer.operator.as_str(), "default"]
-            .into_iter()
-            .find_map(|name| self.entries.iter().find(|entry| entry.name == name))
+        let find = |name: &str| self.entries.iter().find(|entry| entry.name == name);
+        let pooling = is_pooling(&layer.operator);
+        let family = || self.entries.iter().find(|entry| pooling && is_pooling(&entry.name));
+        find(&layer.name).or_else(|| find(&layer.operator)).or_else(family).or_else(|| find("default"))
     }
+}
+
+/// Whether the operator reduces windows without weights, whatever a file calls it.
+fn is_pooling(operator: &str) -> bool {
+    matches!(operator, "Pool" | "Pooling" | "MaxPool" | "AveragePool" | "GlobalAveragePool" | "GlobalMaxPool")
 }

@@ -1,6 +1,6 @@
 //! Writes a mapping as YAML that [`super::yaml`] reads back to an equal value.
 
-use super::{Mapping, MappingEntry, Pieces, Split};
+use super::{Mapping, MappingEntry, Pieces, Split, StackSplit};
 use serde::{Serialize, Serializer};
 use serde_yaml::{FlowMap, FlowSeq};
 
@@ -14,6 +14,26 @@ struct File {
 #[derive(Serialize)]
 struct Group {
     layers: FlowSeq<Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    intra_core_tiling: Vec<FlowMap<GroupTiling>>,
+}
+
+/// `{dim: Conv1.OY, tile: 2}`.
+#[derive(Serialize)]
+struct GroupTiling {
+    dim: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tile: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<Count>,
+}
+
+/// A number of pieces, or `all`, or `*`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Count {
+    Number(u64),
+    Word(&'static str),
 }
 
 /// One entry under the keys of the reader.
@@ -71,8 +91,13 @@ impl<T: Serialize> Serialize for Ordered<T> {
 pub fn write(mapping: &Mapping) -> String {
     let file = File {
         layers: mapping.entries.iter().map(entry).collect(),
-        fused_groups: (mapping.stacks.iter())
-            .map(|layers| Group { layers: FlowSeq(layers.clone()) })
+        fused_groups: (mapping.stacks.iter().enumerate())
+            .map(|(position, layers)| Group {
+                layers: FlowSeq(layers.clone()),
+                intra_core_tiling: (mapping.stack_splits.get(position))
+                    .map(|splits| group_tilings(splits))
+                    .unwrap_or_default(),
+            })
             .collect(),
     };
     let mut text: String = mapping.notes.iter().map(|note| format!("# {note}\n")).collect();
@@ -109,6 +134,20 @@ fn entry(entry: &MappingEntry) -> Entry {
             (entry.links.iter()).map(|(operand, memory)| (operand.clone(), memory.to_string())).collect(),
         ),
     }
+}
+
+fn group_tilings(splits: &[StackSplit]) -> Vec<FlowMap<GroupTiling>> {
+    (splits.iter())
+        .map(|StackSplit { layer, split }| {
+            let (tile, pieces) = match split.pieces {
+                Pieces::Tile(tile) => (Some(tile), None),
+                Pieces::Count(count) => (None, Some(Count::Number(count))),
+                Pieces::All => (None, Some(Count::Word("all"))),
+                Pieces::Auto => (None, Some(Count::Word("*"))),
+            };
+            FlowMap(GroupTiling { dim: format!("{layer}.{}", split.dim), tile, split: pieces })
+        })
+        .collect()
 }
 
 fn tilings(splits: &[Split]) -> Vec<Tiling> {

@@ -6,49 +6,43 @@
 //! are `allocation` (the core of each part) and `rank`, as a result's `mapping.yaml` has them. An
 //! empty tiling means "uncut"; none leaves the choice open.
 //!
-//! Dimensions by index (`D6`, Stream 2026) stay as they are written: what they mean depends on the
-//! layer, which this reader does not know.
+//! Dimensions by index (`D6`, Stream 2026) and the cuts of fused groups stay as they are written: what
+//! they mean depends on the layers, which this reader does not know ([`super::resolve`] does).
 
-use super::{Mapping, MappingEntry, Pieces, Split};
-use crate::accelerator::{Accelerator, ArrayMapping, operand, unrolled};
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Fields, Keys, Node, Reading, Value};
+use super::keys::{ENTRY, FILE, GROUP, TILING};
+use super::{Mapping, MappingEntry, Pieces, Split, StackSplit};
+use crate::accelerator::{Accelerator, ArrayMapping, unrolled_loops};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::document::{Fields, Node, Reading, Value, read_text};
 use crate::workload::{Dim, MemoryOperand};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const FILE: Keys =
-    Keys { of: "a mapping", known: &["layers", "fused_groups"], unmodelled: &["runtime_args"], ..Keys::NONE };
-
-const ENTRY: Keys = Keys {
-    of: "the mapping of a layer",
-    known: &[
-        "name",
-        "core_allocation",
-        "core_allocation_is_fixed",
-        "intra_core_tiling",
-        "inter_core_tiling",
-        "allocation",
-        "rank",
-        "spatial_mapping",
-        "spatial_mapping_hint",
-        "memory_operand_links",
-    ],
-    unmodelled: &["temporal_ordering", "kernel"],
-    repeatable: &["core_allocation_is_fixed"],
-    ..Keys::NONE
-};
-
-const GROUP: Keys =
-    Keys { of: "a fused group", known: &["name", "layers", "intra_core_tiling"], ..Keys::NONE };
-
-const TILING: Keys = Keys { of: "a tiling", known: &["dim", "split", "tile"], ..Keys::NONE };
-
 /// Reads a mapping file. Core numbers are checked against the accelerator, if one is given.
 pub fn load(path: &Path, accelerator: Option<&Accelerator>) -> Result<Mapping, Diagnostics> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Diagnostic::new(format!("cannot read {}: {error}", path.display())))?;
+    let text = read_text(path, "a mapping file in YAML")?;
     parse(&path.display().to_string(), &text, accelerator)
+}
+
+/// Where the entry of that name stands in a mapping's text.
+pub fn place_of(name: &str, text: &str, entry: &str) -> Option<Place> {
+    let (reading, root) = Reading::open(name, text).ok()?;
+    let items = match &root.value {
+        Value::List(items) => items,
+        Value::Map(fields) => match &fields.iter().find(|(key, _)| key.key_name() == "layers")?.1.value {
+            Value::List(items) => items,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let name_of = |item: &Node| match &item.value {
+        Value::Map(fields) => {
+            fields.iter().find(|(key, _)| key.key_name() == "name").map(|(_, name)| name.clone())
+        }
+        _ => None,
+    };
+    let node = items.iter().filter_map(name_of).find(|name| name.key_name().trim() == entry)?;
+    Some(Place { source: reading.source, span: node.span })
 }
 
 /// Reads a mapping from text.
@@ -104,7 +98,7 @@ fn entry(reading: &mut Reading, node: &Node, accelerator: Option<&Accelerator>) 
     let allocation = allocation.map(|node| core_numbers(reading, node, accelerator));
     let rank = fields.get("rank").and_then(|node| node.whole(reading, "`rank`"));
     let spatial = fields.get("spatial_mapping");
-    let spatial = spatial.map(|node| spatial_mapping(reading, node)).unwrap_or_default();
+    let spatial = spatial.map(|node| spatial_mapping(reading, node, accelerator)).unwrap_or_default();
     let hints = fields.get("spatial_mapping_hint");
     let spatial_hints = hints.map(|node| hint_dims(reading, node)).unwrap_or_default();
     let links = fields.get("memory_operand_links");
@@ -241,12 +235,21 @@ fn dim_named(name: &str) -> Dim {
     Dim(name.trim().to_uppercase())
 }
 
-fn spatial_mapping(reading: &mut Reading, node: &Node) -> Vec<ArrayMapping> {
+/// Unrolled loops per array dimension; each must fit the array of some core that has the dimension.
+fn spatial_mapping(
+    reading: &mut Reading,
+    node: &Node,
+    accelerator: Option<&Accelerator>,
+) -> Vec<ArrayMapping> {
     let mut mappings = Vec::new();
     for (key, value) in node.entries(reading, "`spatial_mapping`").unwrap_or_default() {
-        let items = value.list(reading, "the unrolling of an array dimension").unwrap_or_default();
-        let unrolled = items.iter().filter_map(|item| unrolled(reading, item)).collect();
-        mappings.push(ArrayMapping { array_dim: key.key_name(), unrolled });
+        let array_dim = key.key_name();
+        let units = accelerator.and_then(|accelerator| {
+            let dims = accelerator.compute_cores().flat_map(|core| &accelerator.kind(core).array.dims);
+            dims.filter(|(dim, _)| *dim == array_dim).map(|(_, units)| *units).max()
+        });
+        let unrolled = unrolled_loops(reading, value, &array_dim, units);
+        mappings.push(ArrayMapping { array_dim, unrolled });
     }
     mappings
 }
@@ -267,7 +270,7 @@ fn operand_links(reading: &mut Reading, node: &Node) -> Vec<(String, MemoryOpera
         let Some(text) = value.text(reading, "a memory operand") else {
             continue;
         };
-        match operand(&text) {
+        match MemoryOperand::named(&text) {
             Some(memory) => links.push((key.key_name(), memory)),
             None => {
                 let error = Diagnostic::new(format!("unknown memory operand `{text}`"));
@@ -278,11 +281,12 @@ fn operand_links(reading: &mut Reading, node: &Node) -> Vec<(String, MemoryOpera
     links
 }
 
-/// A fused group: a stack, and tilings `Conv1.D0` that go to the entries of their layers.
+/// A fused group: a stack, and the cuts by which it is tiled (`Conv1.D0`).
 fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
     let Some(fields) = node.fields(reading, &GROUP, node) else {
         return;
     };
+    fields.get("name").and_then(|node| node.text(reading, "the name of a fused group"));
     let Some(layers) = fields.required(reading, "layers") else {
         return;
     };
@@ -291,11 +295,11 @@ fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
         .filter_map(|item| item.text(reading, "the name of a layer"))
         .collect();
     mapping.stacks.push(layers);
-    let Some(tiling) = fields.get("intra_core_tiling") else {
-        return;
-    };
-    for item in tiling.list(reading, "`intra_core_tiling`").unwrap_or_default() {
-        let Some(name) = layer_of_tiling(reading, item) else {
+    let mut splits = Vec::new();
+    let tiling = fields.get("intra_core_tiling");
+    let items = tiling.and_then(|tiling| tiling.list(reading, "`intra_core_tiling`"));
+    for item in items.unwrap_or_default() {
+        let Some(layer) = layer_of_tiling(reading, item) else {
             continue;
         };
         let Some(mut split) = split(reading, item) else {
@@ -303,8 +307,9 @@ fn group(reading: &mut Reading, node: &Node, mapping: &mut Mapping) {
         };
         let dim = split.dim.0.rsplit('.').next().unwrap_or_default();
         split.dim = dim_named(dim);
-        entry_of(mapping, &name).intra_core_tiling.get_or_insert_default().push(split);
+        splits.push(StackSplit { layer, split });
     }
+    mapping.stack_splits.push(splits);
 }
 
 /// The layer in `dim: Conv1.D0`.
@@ -324,26 +329,13 @@ fn layer_of_tiling(reading: &mut Reading, node: &Node) -> Option<String> {
     text.map(|(layer, _)| layer.to_owned())
 }
 
-/// The entry of a layer; a new one starts as a copy of the entry that applied to it so far, which is
-/// that of its operator (the last part of an ONNX node's name) or `default`.
-fn entry_of<'a>(mapping: &'a mut Mapping, name: &str) -> &'a mut MappingEntry {
-    let find = |mapping: &Mapping, name: &str| mapping.entries.iter().position(|entry| entry.name == name);
-    let position = find(mapping, name).unwrap_or_else(|| {
-        let operator = name.rsplit('/').next().unwrap_or(name);
-        let base = find(mapping, operator).or_else(|| find(mapping, "default"));
-        let base = base.map(|base| mapping.entries[base].clone()).unwrap_or_default();
-        mapping.entries.push(MappingEntry { name: name.to_owned(), ..base });
-        mapping.entries.len() - 1
-    });
-    &mut mapping.entries[position]
-}
-
 /// A name in two groups is an operator's, so the groups do not say which layers they hold.
 fn refuse_ambiguous_stacks(mapping: &mut Mapping) {
     let mut seen = BTreeSet::new();
     let twice = mapping.stacks.iter().flatten().find(|name| !seen.insert(name.as_str()));
     if let Some(name) = twice.cloned() {
         mapping.stacks.clear();
+        mapping.stack_splits.clear();
         mapping.notes.push(format!(
             "`{name}` stands in two fused groups, so it names no single layer: the groups are ignored \
              and stacks are chosen"
@@ -359,11 +351,15 @@ fn note_indices(mapping: &mut Mapping) {
     let splits = mapping.entries.iter().flat_map(|entry| {
         [&entry.intra_core_tiling, &entry.inter_core_tiling].into_iter().flatten().flatten()
     });
+    let splits = splits.chain(mapping.stack_splits.iter().flatten().map(|split| &split.split));
     let dims: BTreeSet<&str> =
         splits.filter(|split| index(&split.dim)).map(|split| split.dim.0.as_str()).collect();
     if !dims.is_empty() {
         let dims: Vec<_> = dims.into_iter().collect();
-        let note = format!("dimensions by index ({}) are kept as written", dims.join(", "));
-        mapping.notes.push(note);
+        mapping.notes.push(format!(
+            "dimensions by index ({}): of convolutions D0.. are B, OX, OY, FX, FY, C, K, of matrix products \
+             rows, inner, columns, of other layers the axes of the output, then the window",
+            dims.join(", ")
+        ));
     }
 }

@@ -18,7 +18,7 @@ use crate::cn::refine::{RefineError, refine};
 use crate::cost::{CostTable, SearchOptions};
 use crate::costing::{Costing, CostingError, cost};
 use crate::ledger::{Costs, EnergySplit, Ledger, book};
-use crate::mapping::Mapping;
+use crate::mapping::{self, Mapping};
 use crate::overrides::CostOverrides;
 use crate::placement::{Placement, PlacementError, place};
 use crate::schedule::{Case, Record, Schedule, ScheduleError, ScheduleOptions, simulate};
@@ -85,7 +85,13 @@ impl Evaluation {
 
 impl Problem {
     /// Gathers the inputs; checks the mapping against them.
-    pub fn new(workload: Workload, accelerator: Accelerator, mapping: Mapping) -> Result<Self, SpaceError> {
+    pub fn new(
+        mut workload: Workload,
+        accelerator: Accelerator,
+        mapping: Mapping,
+    ) -> Result<Self, SpaceError> {
+        let mapping = mapping::resolve(mapping, &workload);
+        mapping::link(&mut workload, &mapping);
         let space = Space::new(&workload, &accelerator, &mapping)?;
         Ok(Self {
             routes: Routes::new(&accelerator),

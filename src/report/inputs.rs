@@ -62,7 +62,7 @@ pub fn found(problem: &Problem, candidate: &Candidate) -> Mapping {
         .filter(|stack| stack.layers.len() > 1)
         .map(|stack| stack.layers.iter().map(name).collect())
         .collect();
-    Mapping { entries, stacks, notes: Vec::new() }
+    Mapping { entries, stacks, ..Mapping::default() }
 }
 
 fn splits(layer: &Layer, cuts: &[Cut]) -> Vec<Split> {

@@ -3,7 +3,7 @@
 //! [`write`] makes everything in memory and writes each file whole. Wall-clock figures go into
 //! `timing.json` and nowhere else, so that equal inputs give equal bytes in all other files.
 
-mod inputs;
+pub mod inputs;
 pub mod movement;
 pub mod saved;
 mod summary;

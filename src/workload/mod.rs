@@ -166,6 +166,13 @@ pub enum MemoryOperand {
     O,
 }
 
+impl MemoryOperand {
+    /// The operand of this name in files.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::I1, Self::I2, Self::O].into_iter().find(|operand| operand.to_string() == name)
+    }
+}
+
 impl fmt::Display for MemoryOperand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)

@@ -97,10 +97,8 @@ impl Layer {
                 constant: operand.constant,
             });
         }
-        relations.sort_by_key(|relation| {
-            let position = |dim: &Dim| self.position(dim).unwrap_or(usize::MAX);
-            (position(&relation.terms[0].0), position(&relation.terms[1].0))
-        });
+        // By name, as in the reference, whose ties follow this order.
+        relations.sort_by(|a, b| a.derived.cmp(&b.derived));
         LoopNest { operator: self.operator.clone(), dims, relations, operands }
     }
 

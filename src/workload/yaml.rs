@@ -7,35 +7,16 @@
 //! the order of the equation.
 
 mod equation;
+pub(crate) mod keys;
 mod tensors;
 
 use super::{Dim, LoopDim, MemoryOperand, Workload};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::document::{Fields, Keys, Node, Reading};
+use crate::document::{Fields, Node, Reading, read_text};
 use equation::{Equation, Relation};
+use keys::LAYER;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-const LAYER: Keys = Keys {
-    of: "a layer",
-    known: &[
-        "id",
-        "name",
-        "operator_type",
-        "equation",
-        "dimension_relations",
-        "loop_dims",
-        "loop_sizes",
-        "operand_precision",
-        "operand_source",
-        "constant_operands",
-        "pr_loop_dims",
-        "pr_loop_sizes",
-        "padding",
-    ],
-    unmodelled: &["memory_operand_links", "core_allocation", "operand_source_dimension_mapping"],
-    ..Keys::NONE
-};
 
 /// A layer as the file has it, checked by itself.
 struct FileLayer<'a> {
@@ -54,6 +35,8 @@ struct FileLayer<'a> {
     sources: Vec<Option<(i128, &'a Node)>>,
     /// Operands that the file lists as constant; none: what has no source and is not `I`.
     constants: Option<Vec<String>>,
+    /// Memory operands that the file gives.
+    links: BTreeMap<String, MemoryOperand>,
     /// Real extents of derived dimensions.
     extents: BTreeMap<Dim, (u64, &'a Node)>,
     /// Padding in front of and behind derived dimensions.
@@ -62,8 +45,7 @@ struct FileLayer<'a> {
 
 /// Reads a workload file from disk.
 pub fn load(path: &Path) -> Result<Workload, Diagnostics> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Diagnostic::new(format!("cannot read {}: {error}", path.display())))?;
+    let text = read_text(path, "a workload file in YAML")?;
     parse(&path.display().to_string(), &text)
 }
 
@@ -115,6 +97,7 @@ fn layer<'a>(reading: &mut Reading, node: &'a Node) -> Option<FileLayer<'a>> {
     let bits = precisions(reading, &fields, &equation);
     let sources = sources(reading, &fields, &equation);
     let constants = constants(reading, &fields, &equation);
+    let links = links(reading, &fields, &equation);
     let (extents, padding) = derived_sizes(reading, &fields, &relations);
     Some(FileLayer {
         node,
@@ -127,6 +110,7 @@ fn layer<'a>(reading: &mut Reading, node: &'a Node) -> Option<FileLayer<'a>> {
         bits: bits?,
         sources: sources?,
         constants,
+        links,
         extents,
         padding,
     })
@@ -218,6 +202,27 @@ fn constants(reading: &mut Reading, fields: &Fields<'_>, equation: &Equation) ->
         names.push(name);
     }
     Some(names)
+}
+
+/// `memory_operand_links`, as Stream's workloads of 2023 have them.
+fn links(reading: &mut Reading, fields: &Fields<'_>, equation: &Equation) -> BTreeMap<String, MemoryOperand> {
+    let mut links = BTreeMap::new();
+    let node = fields.get("memory_operand_links");
+    let entries = node.and_then(|node| node.entries(reading, "`memory_operand_links`"));
+    for (key, value) in entries.unwrap_or_default() {
+        equation.check_operand(reading, key, &key.key_name());
+        let Some(text) = value.text(reading, "a memory operand") else { continue };
+        match MemoryOperand::named(&text) {
+            Some(memory) => {
+                links.insert(key.key_name(), memory);
+            }
+            None => {
+                let error = Diagnostic::new(format!("unknown memory operand `{text}`"));
+                reading.error(value, error.label("must be I1, I2 or O"));
+            }
+        }
+    }
+    links
 }
 
 type Extents<'a> = BTreeMap<Dim, (u64, &'a Node)>;
@@ -350,10 +355,12 @@ fn cycle(reading: &mut Reading, layers: &[FileLayer<'_>], position: usize) -> Op
 }
 
 impl FileLayer<'_> {
-    /// Memory operand of each operand: ZigZag's O, W and I, others by position.
+    /// Memory operand of each operand: the file's, else ZigZag's O, W and I, others by position.
     fn memory(&self, position: usize) -> MemoryOperand {
-        match (position, self.equation.operands[position].name.as_str()) {
+        let name = self.equation.operands[position].name.as_str();
+        match (position, name) {
             (0, _) => MemoryOperand::O,
+            _ if self.links.contains_key(name) => self.links[name],
             (_, "W") => MemoryOperand::I2,
             (_, "I") => MemoryOperand::I1,
             (1, _) => MemoryOperand::I1,

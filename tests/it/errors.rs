@@ -52,15 +52,13 @@ fn unknown_keys_name_the_nearest() {
     refused(
         ACCELERATOR,
         "name: pair",
-        "name: pair\ngraph: {}",
+        "name: pair\ngraph: {type: ring}",
         expect![[r#"
-        error: unknown key `graph` in an accelerator
-         --> a.yaml:2:1
+        error: unknown graph `ring`
+         --> a.yaml:2:15
           |
-        2 | graph: {}
-          | ^^^^^
-          |
-          = help: list links and buses in `core_connectivity`; `graph` is of a dialect that is not read
+        2 | graph: {type: ring}
+          |               ^^^^ must be 2d_mesh or bus
     "#]],
     );
     refused(

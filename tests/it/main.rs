@@ -2,13 +2,20 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod chips;
+mod cli;
 mod cn;
 mod cost;
 mod errors;
 mod fixture;
 mod hardware;
+mod invariance;
 mod layout;
+mod mapping;
+mod networks;
+mod peers;
 mod pipeline;
+mod policies;
 mod readers;
 mod schedule;
 mod tidy;

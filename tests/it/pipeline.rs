@@ -23,7 +23,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-fn network(name: &str) -> Workload {
+pub fn network(name: &str) -> Workload {
     onnx::parse(name, library::workload(name).unwrap(), &ReadOptions::default()).unwrap()
 }
 
@@ -203,6 +203,14 @@ fn shrink(draws: &mut Draws, accelerator: &mut Accelerator, workload: &Workload)
 /// Half of them share bandwidth fairly.
 const CASES: u32 = 3000;
 
+/// The problem whose mapping allows this candidate alone: bounds hold within the mapping's choices.
+fn narrowed(problem: &Problem, candidate: &Candidate) -> Problem {
+    let mapping = report::inputs::found(problem, candidate);
+    let mut narrowed = Problem::new(problem.workload.clone(), problem.accelerator.clone(), mapping).unwrap();
+    narrowed.search = problem.search.clone();
+    narrowed
+}
+
 /// Whether the case has a legal schedule; refusals are values.
 fn check_case(problem: &Problem, candidate: &Candidate) -> bool {
     let table = CostTable::new();
@@ -215,7 +223,7 @@ fn check_case(problem: &Problem, candidate: &Candidate) -> bool {
             return false;
         }
     };
-    let report = check(problem, &graph, candidate, &full, &bound(problem));
+    let report = check(problem, &graph, candidate, &full, &bound(&narrowed(problem, candidate)));
     assert!(report.is_clean(), "{report}");
     let totals = evaluate(problem, &graph, candidate, &table, Record::Totals).unwrap();
     let stripped = Schedule { log: None, ..full.schedule.clone() };

@@ -264,17 +264,35 @@ fn all_load<T: std::fmt::Display>(
 #[test]
 fn hardware_of_the_reference_loads() {
     let missing = [("simple_example_hw", "core file `meta_prototype.yaml` does not exist")];
-    let old_array = [("meta_prototype_dual_core_simd_offchip", "unknown key `multipliers`")];
+    // That folder holds no core file for DRAM.
+    let dram = "core file `offchip.yaml` does not exist";
+    let no_dram = [
+        ("single_testing_core_offchip", dram),
+        ("dual_testing_core_offchip", dram),
+        ("quad_testing_core_offchip", dram),
+        missing[0],
+    ];
+    let elsewhere = [
+        ("dual_testing_core_offchip", "core file `shared_testing_core1.yaml` does not exist"),
+        ("testing_workload_for_2_cores", "an accelerator must be a map"),
+    ];
     let imc = "in-memory computing arrays are not modelled";
     let zigzag = [("aimc", imc), ("dimc", imc), ("generic_array_cacti", "2 ports for `O, tl`")];
     for (folder, refused) in [
         ("stream/inputs/main/examples/hardware", &[] as &[_]),
         ("stream/inputs/main/testing/hardware", &missing),
         ("newest/inputs/stream_2_1_1_hardware", &[]),
-        ("stream/inputs/c5742c6e/examples/hardware", &old_array),
-        ("stream/inputs/70eb6751/examples/hardware", &old_array),
+        ("stream/inputs/c5742c6e/examples/hardware", &[]),
+        ("stream/inputs/70eb6751/examples/hardware", &[]),
+        ("stream/inputs/70eb6751/examples/hardware", &[]),
+        ("stream/inputs/70eb6751/testing/hardware", &missing),
+        ("stream/inputs/c5742c6e/testing/hardware", &no_dram),
+        ("stream/inputs/70eb6751/testing/shared", &elsewhere),
+        ("stream/inputs/c5742c6e/testing/shared", &elsewhere),
+        ("stream/inputs/main/testing/shared", &elsewhere),
         ("stream/inputs/study/hardware", &[]),
         ("zigzag/inputs/hardware", &zigzag),
+        ("defines/inputs/hardware", &[]),
     ] {
         all_load(folder, hardware::load, refused);
     }
@@ -306,12 +324,16 @@ fn mappings_of_the_reference_load_and_survive_writing() {
         let written = mapping::write(&read);
         let again: Mapping = mapping::yaml::parse("again.yaml", &written, None)?;
         assert_eq!((&again.entries, &again.stacks), (&read.entries, &read.stacks), "{written}");
+        assert_eq!(again.stack_splits, read.stack_splits, "{written}");
         Ok(read)
     };
     for folder in [
         "stream/inputs/main/examples/mapping",
         "stream/inputs/main/testing/mapping",
         "stream/inputs/c5742c6e/examples/mapping",
+        "stream/inputs/70eb6751/examples/mapping",
+        "stream/inputs/70eb6751/testing/mapping",
+        "stream/inputs/c5742c6e/testing/mapping",
         "stream/inputs/study/mapping",
         "newest/inputs/automatic_mappings",
         "zigzag/inputs/mapping",
@@ -334,5 +356,29 @@ fn workloads_of_the_reference_load() {
         ("simple_example_workload", "the equation has no operand Y"),
         ("testing_workload_for_1_core", "needs 1x8x5x3758, but layer 1 makes 1x16x5x3760"),
     ];
-    all_load("stream/inputs/main/testing/workload", load, &refused);
+    for revision in ["main", "c5742c6e", "70eb6751"] {
+        all_load(&format!("stream/inputs/{revision}/testing/workload"), load, &refused);
+        all_load(&format!("stream/inputs/{revision}/examples/workload"), load, &[]);
+    }
+}
+
+#[test]
+fn a_graph_of_2023_is_a_mesh_with_helpers() {
+    let text = "\
+name: old
+cores: [testing_core.yaml, testing_core.yaml, testing_core.yaml, testing_core.yaml, simd.yaml, dram.yaml]
+graph:
+  {type: 2d_mesh, nb_rows: 2, nb_cols: 2, bandwidth: 64, unit_energy_cost: 0, simd_core_id: 4, offchip_core_id: 5}
+";
+    let read = accelerator(text).unwrap();
+    let ends =
+        |link: &millstream::accelerator::Link| link.cores.iter().map(|core| core.0).collect::<Vec<_>>();
+    let links: Vec<_> = read.links.iter().map(ends).collect();
+    let mesh = [[0, 1], [0, 2], [1, 3], [2, 3]];
+    assert_eq!(links[..4], mesh);
+    assert_eq!(links[4..8], [[0, 4], [1, 4], [2, 4], [3, 4]]);
+    // Nothing joins the DRAM, so every core gets a link to it.
+    assert_eq!(links[8..], [[0, 5], [1, 5], [2, 5], [3, 5], [4, 5]]);
+    let wrong = accelerator(&edited(text, "nb_rows: 2", "nb_rows: 3")).unwrap_err();
+    assert!(wrong.contains("a mesh of 3 x 2 for 4 cores"), "{wrong}");
 }

@@ -7,6 +7,7 @@
 //! Timeline ─┬─> gantt::draw_svg, gantt::draw_png     a picture for a paper
 //!           ├─> perfetto::write                      a trace to zoom into (ui.perfetto.dev, chrome://tracing)
 //!           └─> csv::slices                          a table for scripts
+//! Scatter  ───> scatter::draw_svg, scatter::draw_png   points and fronts of two quantities
 //! ```
 //!
 //! Each arrow is a pure function of a [`Timeline`]; callers write the files. Same timeline, same bytes out, on every
@@ -42,6 +43,7 @@ mod palette;
 pub mod perfetto;
 mod png;
 mod quantity;
+pub mod scatter;
 mod ticks;
 mod timeline;
 

@@ -10,7 +10,7 @@ use super::node::{Fault, Node, invalid, written};
 use super::precision::{self, Element};
 use super::read::LiveNodes;
 use super::{Activations, OnnxError, ReadOptions};
-use super::{constant, elementwise, inputs, notes, product, proto, rearrange, window};
+use super::{constant, elementwise, inputs, notes, product, proto, rearrange, window, written};
 use crate::ids::{LayerId, TensorId};
 use crate::workload::canonical::Unordered;
 use crate::workload::{Layer, Layout, LayoutMap, MemoryOperand, Origin, Tensor, Workload};
@@ -31,6 +31,8 @@ pub(super) struct Builder<'a> {
     /// Number of times the data of a tensor is read, by the name below all `Identity` nodes.
     readers: BTreeMap<&'a str, usize>,
     aliases: BTreeMap<&'a str, &'a str>,
+    /// Inputs of the network that are weights.
+    weights: BTreeSet<&'a str>,
     layer_names: BTreeSet<String>,
     /// Constants folded into layers.
     folded: BTreeSet<TensorId>,
@@ -47,8 +49,16 @@ pub(super) fn build(
 ) -> Result<Unordered, OnnxError> {
     inputs::check_dims(graph, options)?;
     let mut builder = Builder::new(name, graph, live, options);
-    for index in &live.order {
+    let (aliases, readers) = (&builder.aliases, &builder.readers);
+    let regions = written::regions(&written::Graph { graph, live, aliases, readers });
+    for index in live.order.iter().filter(|index| !regions.inside.contains(*index)) {
         let node = Node(&graph.node[*index]);
+        if let Some(region) = regions.last.get(index) {
+            let root = builder.tensor(region.root)?;
+            let added = elementwise::written_out(&mut builder, node, region.operator, root);
+            added.map_err(|fault| node.error(fault))?;
+            continue;
+        }
         let mut inputs = Vec::new();
         for input in &node.0.input {
             inputs.push(if input.is_empty() { None } else { Some(builder.tensor(input)?) });
@@ -62,6 +72,7 @@ pub(super) fn build(
         }
     }
     builder.workload.notes.extend(notes::dead_nodes(graph, &live.dead));
+    builder.workload.notes.extend(notes::weights(&builder.weights));
     let known = |name: &str| builder.names.get(name).map(|id| builder.shape(*id));
     let contradictions = notes::contradictions(graph, known);
     builder.workload.notes.extend(contradictions);
@@ -105,6 +116,7 @@ impl<'a> Builder<'a> {
             inputs: graph.input.iter().map(|input| (input.name.as_str(), input)).collect(),
             readers,
             aliases,
+            weights: inputs::weights(graph, live),
             layer_names: BTreeSet::new(),
             folded: BTreeSet::new(),
             opset: live.opset,
@@ -247,12 +259,23 @@ impl<'a> Builder<'a> {
         element: Element,
         nest: Nest,
     ) -> Result<TensorId, Fault> {
+        self.add_layer_as(node, node.operator(), (shape, element), nest)
+    }
+
+    /// The same under another operator.
+    pub fn add_layer_as(
+        &mut self,
+        node: Node<'a>,
+        operator: &str,
+        (shape, element): (Vec<u64>, Element),
+        nest: Nest,
+    ) -> Result<TensorId, Fault> {
         let output = node.output(0).ok_or_else(|| invalid("it has no output"))?;
         // Names identify layers in reports; a tensor's name is unique where a node's is not.
         let taken = self.layer_names.contains(node.name());
         let name = if taken { output } else { node.name() }.to_owned();
         let name = self.unused_name(name);
-        let id = self.add_named_layer(name, node.operator(), output.to_owned(), (shape, element), nest)?;
+        let id = self.add_named_layer(name, operator, output.to_owned(), (shape, element), nest)?;
         self.names.insert(output, id);
         Ok(id)
     }
@@ -309,6 +332,18 @@ impl<'a> Builder<'a> {
         true
     }
 
+    /// Folds nodes that together are the only readers of `input` into the layer that makes it; `node`
+    /// is the last of them, `operator` what they are.
+    pub fn fold_whole(&mut self, node: Node<'a>, operator: &str, input: TensorId) -> bool {
+        let (Origin::Layer(layer), Some(output)) = (self.workload.tensor(input).origin, node.output(0))
+        else {
+            return false;
+        };
+        self.workload.layers[layer.index()].folded.push(format!("{operator} {}", node.name()));
+        self.rename(input, output);
+        true
+    }
+
     /// The tensor of that name; an initialiser or input is added when it is first read.
     fn tensor(&mut self, name: &'a str) -> Result<TensorId, OnnxError> {
         if let Some(id) = self.names.get(name) {
@@ -330,7 +365,9 @@ impl<'a> Builder<'a> {
             id
         } else if let Some(input) = self.inputs.get(name).copied() {
             let (element, shape) = inputs::input_type(input, self.options)?;
-            self.add_tensor(name.to_owned(), shape, element, Origin::Input).map_err(fault)?
+            let weight = self.weights.contains(name);
+            let origin = if weight { Origin::Constant } else { Origin::Input };
+            self.add_tensor(name.to_owned(), shape, element, origin).map_err(fault)?
         } else {
             // An optional output that its operator does not make here.
             return Err(fault(Fault::Operator));

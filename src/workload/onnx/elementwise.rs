@@ -73,6 +73,18 @@ pub(super) fn is_activation(operator: &str) -> bool {
     ACTIVATIONS.contains(&operator)
 }
 
+/// Whether the operator makes each element from the element of one input at the same place.
+pub(super) fn is_unary(operator: &str) -> bool {
+    is_activation(operator)
+        || (UNARY.contains(&operator)
+            && !matches!(operator, "BatchNormalization" | "Cast" | "QuantizeLinear"))
+}
+
+/// Whether the operator does so from two inputs.
+pub(super) fn is_binary(operator: &str) -> bool {
+    BINARY.contains(&operator)
+}
+
 /// Whether [`add`] knows the operator.
 pub(super) fn handles(operator: &str) -> bool {
     [ACTIVATIONS, UNARY, BINARY, REDUCTIONS, COMPOSED].iter().any(|names| names.contains(&operator))
@@ -129,6 +141,24 @@ fn unary<'a>(builder: &mut Builder<'a>, node: Node<'a>, inputs: &[Option<TensorI
     let inputs = vec![operand("I", MemoryOperand::I1, Some(input), identity(&shape), false)];
     let nest = Nest { dims, output: identity(&shape), inputs };
     builder.add_layer(node, shape, element, nest)?;
+    Ok(())
+}
+
+/// Adds an activation function that is written out, by the node that ends it.
+pub(super) fn written_out<'a>(
+    builder: &mut Builder<'a>,
+    node: Node<'a>,
+    operator: &str,
+    input: TensorId,
+) -> Result<(), Fault> {
+    if !builder.separates_activations() && builder.fold_whole(node, operator, input) {
+        return Ok(());
+    }
+    let shape = builder.shape(input).to_vec();
+    let element = builder.element(input);
+    let inputs = vec![operand("I", MemoryOperand::I1, Some(input), identity(&shape), false)];
+    let nest = Nest { dims: element_dims(&shape), output: identity(&shape), inputs };
+    builder.add_layer_as(node, operator, (shape, element), nest)?;
     Ok(())
 }
 

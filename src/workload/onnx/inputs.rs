@@ -1,8 +1,10 @@
 //! Types of the network's inputs, whose dynamic dimensions the user binds.
 
+use super::node::Node;
 use super::precision::Element;
+use super::read::LiveNodes;
 use super::{OnnxError, ReadOptions, proto};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Element type and shape of an input, with its dynamic dimensions bound.
 pub(super) fn input_type(
@@ -26,6 +28,40 @@ pub(super) fn input_type(
         shape.push(extent);
     }
     Ok((Element(tensor_type.elem_type), shape))
+}
+
+/// Inputs of the network that are weights: some writers list these as inputs without a value. An
+/// input counts as one if all that reads it are products, as their right matrix or bias, or
+/// convolutions, as their kernel or bias; at least one input stays. A right factor of three axes may
+/// be another sequence, a matrix is taken for weights.
+pub(super) fn weights<'a>(graph: &'a proto::Graph, live: &LiveNodes) -> BTreeSet<&'a str> {
+    let given: BTreeSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    let ranks: BTreeMap<&str, usize> = (graph.input.iter())
+        .filter(|input| !given.contains(input.name.as_str()))
+        .filter_map(|input| {
+            let tensor_type = input.r#type.as_ref()?.tensor_type.as_ref()?;
+            Some((input.name.as_str(), tensor_type.shape.as_ref()?.dim.len()))
+        })
+        .collect();
+    let mut weights = BTreeSet::new();
+    let mut data: BTreeSet<&str> = graph.output.iter().map(|output| output.name.as_str()).collect();
+    for index in &live.order {
+        let node = Node(&graph.node[*index]);
+        for (position, name) in node.0.input.iter().enumerate() {
+            let Some(rank) = ranks.get(name.as_str()) else { continue };
+            let weight = match (node.operator(), position) {
+                ("Conv", 1 | 2) | ("Gemm", 2) => true,
+                ("Gemm" | "MatMul", 1) => *rank == 2,
+                _ => false,
+            };
+            match weight && node.is_standard() {
+                true => weights.insert(name.as_str()),
+                false => data.insert(name.as_str()),
+            };
+        }
+    }
+    weights.retain(|name| !data.contains(name));
+    if weights.len() == ranks.len() { BTreeSet::new() } else { weights }
 }
 
 enum Binding {

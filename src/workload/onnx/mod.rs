@@ -22,6 +22,7 @@ mod proto;
 mod read;
 mod rearrange;
 mod window;
+mod written;
 
 #[cfg(test)]
 mod tests;

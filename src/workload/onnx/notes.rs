@@ -3,6 +3,7 @@
 use super::node::written;
 use super::proto;
 use super::read::label;
+use std::collections::BTreeSet;
 
 /// Nodes that were dropped.
 pub(super) fn dead_nodes(graph: &proto::Graph, dead: &[usize]) -> Option<String> {
@@ -12,6 +13,13 @@ pub(super) fn dead_nodes(graph: &proto::Graph, dead: &[usize]) -> Option<String>
     let listed = names[..count.min(8)].join(", ");
     let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
     (count > 0).then(|| format!("dropped, because no output needs them: {listed}{more}"))
+}
+
+/// Inputs of the network that count as weights.
+pub(super) fn weights(names: &BTreeSet<&str>) -> Option<String> {
+    let listed: Vec<&str> = names.iter().copied().collect();
+    let listed = listed.join(", ");
+    (!names.is_empty()).then(|| format!("inputs that are read as weights only count as constants: {listed}"))
 }
 
 /// Shapes in the file that contradict what inference found; `known` gives the latter by name.

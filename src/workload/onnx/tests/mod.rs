@@ -3,6 +3,7 @@
 mod errors;
 mod layers;
 mod order;
+mod written;
 
 use super::proto::{
     Attribute, Dimension, Extent, Graph, Model, Node, OperatorSet, Shape, Tensor, TensorType, Type, ValueInfo,

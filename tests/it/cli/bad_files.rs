@@ -1,0 +1,819 @@
+//! YAML files that are none, and fifteen typical mistakes of newcomers, each led to its line.
+
+use super::{fails, folder, refuses};
+use crate::readers::{ACCELERATOR, CORE, WORKLOAD, edited};
+use expect_test::{Expect, expect};
+
+const MAPPING: &str = "\
+- name: Conv
+  core_allocation: [0, 1]
+  intra_core_tiling: ['OY, all']
+- name: conv1
+  inter_core_tiling: ['K, 4']
+";
+
+#[test]
+fn no_yaml_at_all() {
+    let dir = folder(&[
+        ("empty.yaml", b""),
+        ("blank.yaml", b"# only a comment\n"),
+        ("binary.yaml", b"\x00\x01\xfe\xff"),
+        ("garbage.yaml", b"\x01\x02: {[\n"),
+        ("scalar.yaml", b"42\n"),
+        ("list.yaml", b"[1, 2]\n"),
+    ]);
+    for (file, expected) in [
+        (
+            "empty.yaml",
+            expect![[r#"
+            error: an accelerator must be a map
+             --> empty.yaml:1:1
+              |
+            1 |
+              | ^ this is nothing
+        "#]],
+        ),
+        (
+            "blank.yaml",
+            expect![[r#"
+            error: an accelerator must be a map
+             --> blank.yaml:1:18
+              |
+            1 | # only a comment
+              |                 ^ this is nothing
+        "#]],
+        ),
+        (
+            "binary.yaml",
+            expect![[r#"
+            error: `binary.yaml` is not a text file: byte 2 is not UTF-8
+             |
+             = help: give the path of an accelerator or core file in YAML
+        "#]],
+        ),
+        (
+            "garbage.yaml",
+            expect![[r#"
+            error: this is not valid YAML: unexpected character: `\u{1}'
+             --> garbage.yaml:1:1
+              |
+            1 | ␁␂: {[
+              | ^ here
+        "#]],
+        ),
+        (
+            "scalar.yaml",
+            expect![[r#"
+            error: an accelerator must be a map
+             --> scalar.yaml:1:1
+              |
+            1 | 42
+              | ^^ this is `42`
+        "#]],
+        ),
+        (
+            "list.yaml",
+            expect![[r#"
+            error: an accelerator must be a map
+             --> list.yaml:1:1
+              |
+            1 | [1, 2]
+              | ^ this is a list
+        "#]],
+        ),
+    ] {
+        fails(dir.path(), &format!("show accelerator {file}"), 1, expected);
+    }
+    fails(
+        dir.path(),
+        "show mapping binary.yaml",
+        1,
+        expect![[r#"
+        error: `binary.yaml` is not a text file: byte 2 is not UTF-8
+         |
+         = help: give the path of a mapping file in YAML
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "show workload empty.yaml",
+        1,
+        expect![[r#"
+        error: a workload must be a list
+         --> empty.yaml:1:1
+          |
+        1 |
+          | ^ this is nothing
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "show workload scalar.yaml",
+        1,
+        expect![[r#"
+        error: a workload must be a list
+         --> scalar.yaml:1:1
+          |
+        1 | 42
+          | ^^ this is `42`
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "show mapping scalar.yaml",
+        1,
+        expect![[r#"
+        error: a mapping must be a map
+         --> scalar.yaml:1:1
+          |
+        1 | 42
+          | ^^ this is `42`
+    "#]],
+    );
+}
+
+#[test]
+fn deep_nesting_and_bombs() {
+    let deep = "[".repeat(100_000);
+    refuses(
+        "a.yaml",
+        deep,
+        "show mapping a.yaml",
+        expect![[r#"
+        error: this is not valid YAML: recursion limit exceeded
+         --> a.yaml:1:256
+          |
+        1 | ...[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[...
+          |                                                                  ^ here
+    "#]],
+    );
+    let closed = format!("name: {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+    refuses(
+        "a.yaml",
+        closed,
+        "show mapping a.yaml",
+        expect![[r#"
+        error: this is not valid YAML: recursion limit exceeded
+         --> a.yaml:1:262
+          |
+        1 | ...[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[...
+          |                                                                  ^ here
+    "#]],
+    );
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..12 {
+        let references = vec![format!("*a{}", level - 1); 10].join(", ");
+        bomb += &format!("a{level}: &a{level} [{references}]\n");
+    }
+    refuses(
+        "a.yaml",
+        bomb,
+        "show mapping a.yaml",
+        expect![[r#"
+        error: this is not valid YAML: budget breached: Nodes { nodes: 250001 }
+         --> a.yaml:6:15
+          |
+        6 | a5: &a5 [*a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4]
+          |               ^ here
+    "#]],
+    );
+}
+
+#[test]
+fn absurd_numbers() {
+    let core = |from: &str, to: &str, expected: Expect| {
+        refuses("a.yaml", edited(CORE, from, to), "show accelerator a.yaml", expected);
+    };
+    core(
+        "size: 1024",
+        "size: 99999999999999999999999999",
+        expect![[r#"
+        error: the size of a memory must be a whole number from 1
+         --> a.yaml:4:11
+          |
+        4 |     size: 99999999999999999999999999
+          |           ^^^^^^^^^^^^^^^^^^^^^^^^^^ this is `100000000000000000000000000`
+    "#]],
+    );
+    core(
+        "size: 1024",
+        "size: 1e300",
+        expect![[r#"
+        error: the size of a memory must be a whole number from 1
+         --> a.yaml:4:11
+          |
+        4 |     size: 1e300
+          |           ^^^^^ this is `1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000`
+    "#]],
+    );
+    core(
+        "r_cost: 1",
+        "r_cost: .nan",
+        expect![[r#"
+        error: this is not valid YAML: non-finite float `.nan` rejected by the configured policy
+         --> a.yaml:5:13
+          |
+        5 |     r_cost: .nan
+          |             ^ here
+    "#]],
+    );
+    core(
+        "r_cost: 1",
+        "r_cost: -.inf",
+        expect![[r#"
+        error: this is not valid YAML: non-finite float `-.inf` rejected by the configured policy
+         --> a.yaml:5:13
+          |
+        5 |     r_cost: -.inf
+          |             ^ here
+    "#]],
+    );
+}
+
+/// Checks the message for one replacement in a core, accelerator, mapping or workload.
+#[track_caller]
+fn mistake(base: &str, from: &str, to: &str, expected: Expect) {
+    let file = edited(base, from, to);
+    let line = match base {
+        MAPPING => "run -w resnet18 -a a.yaml -m file.yaml",
+        WORKLOAD => "show workload file.yaml",
+        _ => "show accelerator file.yaml",
+    };
+    let dir = folder(&[
+        ("file.yaml", file.as_bytes()),
+        ("a.yaml", ACCELERATOR.as_bytes()),
+        ("testing_core.yaml", include_bytes!("../../../hardware/cores/testing_core.yaml")),
+        ("dram.yaml", include_bytes!("../../../hardware/cores/dram.yaml")),
+    ]);
+    fails(dir.path(), line, 1, expected);
+}
+
+#[test]
+fn a_unit_behind_a_number() {
+    mistake(
+        CORE,
+        "size: 1024",
+        "size: 2 KiB",
+        expect![[r#"
+        error: the size of a memory must be a whole number from 1
+         --> file.yaml:4:11
+          |
+        4 |     size: 2 KiB
+          |           ^^^^^ this is `2 KiB`
+          |
+          = help: write the number alone: the unit of a key is fixed (docs/formats.md)
+    "#]],
+    );
+    mistake(
+        ACCELERATOR,
+        "bandwidth: 64}",
+        "bandwidth: 64 bit/cycle}",
+        expect![[r#"
+        error: the bandwidth of a connection must be a whole number from 1
+         --> file.yaml:5:44
+          |
+        5 |   - {type: link, cores: [0, 1], bandwidth: 64 bit/cycle}
+          |                                            ^^^^^^^^^^^^ this is `64 bit/cycle`
+          |
+          = help: write the number alone: the unit of a key is fixed (docs/formats.md)
+    "#]],
+    );
+}
+
+#[test]
+fn swapped_ports() {
+    mistake(
+        CORE,
+        "type: read,",
+        "type: write,",
+        expect![[r#"
+        error: a write port cannot carry `I1, tl`
+         --> file.yaml:9:64
+          |
+        9 |       - {name: r, type: write, bandwidth_max: 64, allocation: ['I1, tl', 'I2, tl', 'O, tl', 'O, th']}
+          |                                                                ^^^^^^^^ tl reads the memory
+          |
+          = help: give it to another port, or make this one `read_write`
+
+        error: a write port cannot carry `I2, tl`
+         --> file.yaml:9:74
+          |
+        9 |       - {name: r, type: write, bandwidth_max: 64, allocation: ['I1, tl', 'I2, tl', 'O, tl', 'O, th']}
+          |                                                                          ^^^^^^^^ tl reads the memory
+          |
+          = help: give it to another port, or make this one `read_write`
+
+        error: a write port cannot carry `O, tl`
+         --> file.yaml:9:84
+          |
+        9 |       - {name: r, type: write, bandwidth_max: 64, allocation: ['I1, tl', 'I2, tl', 'O, tl', 'O, th']}
+          |                                                                                    ^^^^^^^ tl reads the memory
+          |
+          = help: give it to another port, or make this one `read_write`
+
+        error: a write port cannot carry `O, th`
+         --> file.yaml:9:93
+          |
+        9 |       - {name: r, type: write, bandwidth_max: 64, allocation: ['I1, tl', 'I2, tl', 'O, tl', 'O, th']}
+          |                                                                                             ^^^^^^^ th reads the memory
+          |
+          = help: give it to another port, or make this one `read_write`
+    "#]],
+    );
+}
+
+#[test]
+fn a_missing_operand_in_an_allocation() {
+    mistake(CORE, "'I2, fh', ", "", expect![[""]]);
+    mistake(CORE, "'I2, tl', ", "", expect![[""]]);
+}
+
+#[test]
+fn a_served_dimension_that_does_not_exist() {
+    mistake(
+        CORE,
+        "served_dimensions: [D1]",
+        "served_dimensions: [D1, D4]",
+        expect![[r#"
+        error: the array has no dimension `D4`
+          --> file.yaml:11:29
+           |
+        11 |     served_dimensions: [D1, D4]
+           |                             ^^ its dimensions are D1
+    "#]],
+    );
+}
+
+#[test]
+fn a_link_to_itself() {
+    mistake(
+        ACCELERATOR,
+        "cores: [0, 1],",
+        "cores: [0, 0],",
+        expect![[r#"
+        error: a connection joins a core to itself
+         --> file.yaml:5:25
+          |
+        5 |   - {type: link, cores: [0, 0], bandwidth: 64}
+          |                         ^ each core may stand here once
+    "#]],
+    );
+}
+
+#[test]
+fn a_disconnected_core() {
+    let text = edited(ACCELERATOR, "cores: [0, 1, 2], ", "cores: [0, 2], ");
+    let text = edited(&text, "cores: [0, 1],", "cores: [0, 2],");
+    let dir = folder(&[
+        ("file.yaml", text.as_bytes()),
+        ("testing_core.yaml", include_bytes!("../../../hardware/cores/testing_core.yaml")),
+        ("dram.yaml", include_bytes!("../../../hardware/cores/dram.yaml")),
+    ]);
+    fails(
+        dir.path(),
+        "show accelerator file.yaml",
+        1,
+        expect![[r#"
+        error: core 1 has no path to DRAM
+         --> file.yaml:2:34
+          |
+        2 | cores: {0: testing_core.yaml, 1: testing_core.yaml, 2: dram.yaml}
+          |                                  ^^^^^^^^^^^^^^^^^
+          |
+          = help: join it to the DRAM core by a link or a bus in `core_connectivity`
+    "#]],
+    );
+}
+
+#[test]
+fn a_mapping_entry_for_a_layer_that_does_not_exist() {
+    mistake(
+        MAPPING,
+        "name: conv1",
+        "name: layer1.0.conv3",
+        expect![[r#"
+        error: mapping entry `layer1.0.conv3` names neither a layer nor an operator of workload resnet18; did you mean `layer1.0.conv1`?
+         --> file.yaml:4:9
+          |
+        4 | - name: layer1.0.conv3
+          |         ^^^^^^^^^^^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn an_unrolling_larger_than_the_array() {
+    mistake(
+        CORE,
+        "operational_array:",
+        "dataflows: {D1: ['K, 8']}\noperational_array:",
+        expect![[r#"
+        error: `K` is unrolled 8 times over 4 units
+          --> file.yaml:12:18
+           |
+        12 | dataflows: {D1: ['K, 8']}
+           |                  ^^^^^^ D1 has 4 units
+           |
+           = help: give K a factor of at most 4
+    "#]],
+    );
+    mistake(
+        MAPPING,
+        "core_allocation:",
+        "spatial_mapping: {D1: ['K, 4096']}\n  core_allocation:",
+        expect![[r#"
+            error: `K` is unrolled 4096 times over 16 units
+             --> file.yaml:2:26
+              |
+            2 |   spatial_mapping: {D1: ['K, 4096']}
+              |                          ^^^^^^^^^ D1 has 16 units
+              |
+              = help: give K a factor of at most 16
+        "#]],
+    );
+}
+
+#[test]
+fn a_duplicate_id() {
+    mistake(
+        ACCELERATOR,
+        "1: testing_core.yaml",
+        "0: testing_core.yaml",
+        expect![[r#"
+        error: `0` is given twice in `cores`
+         --> file.yaml:2:31
+          |
+        2 | cores: {0: testing_core.yaml, 0: testing_core.yaml, 2: dram.yaml}
+          |                               ^ a second time here
+          |
+          = help: keep one of the two
+    "#]],
+    );
+    mistake(
+        WORKLOAD,
+        "- id: 1",
+        "- id: 0",
+        expect![[r#"
+        error: two layers have the id 0
+         --> file.yaml:9:3
+          |
+        9 | - id: 0
+          |   ^^
+          |
+          = help: give every layer its own id
+    "#]],
+    );
+}
+
+#[test]
+fn unknown_operator_types() {
+    mistake(
+        CORE,
+        "name: tiny",
+        "name: tiny\noperator_types: {Conv: 1}",
+        expect![[r#"
+        error: a list of which each item is an operator must be a list
+         --> file.yaml:2:17
+          |
+        2 | operator_types: {Conv: 1}
+          |                 ^ this is a map
+    "#]],
+    );
+    let core = edited(
+        include_str!("../../../hardware/cores/testing_core.yaml"),
+        "name:",
+        "operator_types: [Conv2d]\nname:",
+    );
+    let dir = folder(&[
+        ("small.onnx", &super::model::small()),
+        ("a.yaml", ACCELERATOR.as_bytes()),
+        ("testing_core.yaml", core.as_bytes()),
+        ("dram.yaml", include_bytes!("../../../hardware/cores/dram.yaml")),
+    ]);
+    fails(
+        dir.path(),
+        "run -w small.onnx -a a.yaml",
+        1,
+        expect![[r#"
+        error: layer y (Conv): no core executes it; core 0 executes Conv2d; core 1 executes Conv2d. Add Conv to the operator_types of a core, or name cores for it in a mapping
+    "#]],
+    );
+}
+
+#[test]
+fn a_negative_size() {
+    mistake(
+        CORE,
+        "size: 1024",
+        "size: -1024",
+        expect![[r#"
+        error: the size of a memory must be a whole number from 1
+         --> file.yaml:4:11
+          |
+        4 |     size: -1024
+          |           ^^^^^ this is `-1024`
+    "#]],
+    );
+    mistake(
+        CORE,
+        "sizes: [4]",
+        "sizes: [-4]",
+        expect![[r#"
+        error: the size of an array dimension must be a whole number from 0
+          --> file.yaml:16:11
+           |
+        16 |   sizes: [-4]
+           |           ^^ this is `-4`
+    "#]],
+    );
+    mistake(
+        WORKLOAD,
+        "loop_sizes: [1, ",
+        "loop_sizes: [-1, ",
+        expect![[r#"
+        error: the size of a loop must be a whole number from 1
+         --> file.yaml:6:16
+          |
+        6 |   loop_sizes: [-1, 8, 3, 16, 3]
+          |                ^^ this is `-1`
+
+        error: there is no dimension OY
+         --> file.yaml:4:25
+          |
+        4 |   dimension_relations: [iy=1*oy+1*fy]
+          |                         ^^^^^^^^^^^^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension FY
+         --> file.yaml:4:25
+          |
+        4 |   dimension_relations: [iy=1*oy+1*fy]
+          |                         ^^^^^^^^^^^^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension B
+         --> file.yaml:3:15
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |               ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension K
+         --> file.yaml:3:18
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |                  ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension OY
+         --> file.yaml:3:21
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |                     ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension K
+         --> file.yaml:3:28
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |                            ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension C
+         --> file.yaml:3:31
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |                               ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension FY
+         --> file.yaml:3:34
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |                                  ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension B
+         --> file.yaml:3:40
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |                                        ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension C
+         --> file.yaml:3:43
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |                                           ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has 
+
+        error: there is no dimension IY
+         --> file.yaml:3:46
+          |
+        3 |   equation: O[b][k][oy]+=W[k][c][fy]*I[b][c][iy]
+          |                                              ^ neither in `loop_dims` nor defined in `dimension_relations`
+          |
+          = help: the layer has
+    "#]],
+    );
+}
+
+#[test]
+fn a_memory_without_operands() {
+    mistake(
+        CORE,
+        "operands: [I1, I2, O]",
+        "operands: []",
+        expect![[r#"
+        error: memory `sram` holds no operand
+         --> file.yaml:7:15
+          |
+        7 |     operands: []
+          |               ^
+          |
+          = help: list what it holds, for example `[I1, I2, O]`, or drop the memory
+
+        error: the memory does not hold operand I1
+         --> file.yaml:9:63
+          |
+        9 |       - {name: r, type: read, bandwidth_max: 64, allocation: ['I1, tl', 'I2, tl', 'O, tl', 'O, th']}
+          |                                                               ^^^^^^^^
+          |
+          = help: add I1 to `operands` or drop this line
+
+        error: the memory does not hold operand I2
+         --> file.yaml:9:73
+          |
+        9 |       - {name: r, type: read, bandwidth_max: 64, allocation: ['I1, tl', 'I2, tl', 'O, tl', 'O, th']}
+          |                                                                         ^^^^^^^^
+          |
+          = help: add I2 to `operands` or drop this line
+
+        error: the memory does not hold operand O
+         --> file.yaml:9:83
+          |
+        9 |       - {name: r, type: read, bandwidth_max: 64, allocation: ['I1, tl', 'I2, tl', 'O, tl', 'O, th']}
+          |                                                                                   ^^^^^^^
+          |
+          = help: add O to `operands` or drop this line
+
+        error: the memory does not hold operand O
+         --> file.yaml:9:92
+          |
+        9 |       - {name: r, type: read, bandwidth_max: 64, allocation: ['I1, tl', 'I2, tl', 'O, tl', 'O, th']}
+          |                                                                                            ^^^^^^^
+          |
+          = help: add O to `operands` or drop this line
+
+        error: the memory does not hold operand I1
+          --> file.yaml:10:64
+           |
+        10 |       - {name: w, type: write, bandwidth_max: 64, allocation: ['I1, fh', 'I2, fh', 'O, fl', 'O, fh']}
+           |                                                                ^^^^^^^^
+           |
+           = help: add I1 to `operands` or drop this line
+
+        error: the memory does not hold operand I2
+          --> file.yaml:10:74
+           |
+        10 |       - {name: w, type: write, bandwidth_max: 64, allocation: ['I1, fh', 'I2, fh', 'O, fl', 'O, fh']}
+           |                                                                          ^^^^^^^^
+           |
+           = help: add I2 to `operands` or drop this line
+
+        error: the memory does not hold operand O
+          --> file.yaml:10:84
+           |
+        10 |       - {name: w, type: write, bandwidth_max: 64, allocation: ['I1, fh', 'I2, fh', 'O, fl', 'O, fh']}
+           |                                                                                    ^^^^^^^
+           |
+           = help: add O to `operands` or drop this line
+
+        error: the memory does not hold operand O
+          --> file.yaml:10:93
+           |
+        10 |       - {name: w, type: write, bandwidth_max: 64, allocation: ['I1, fh', 'I2, fh', 'O, fl', 'O, fh']}
+           |                                                                                             ^^^^^^^
+           |
+           = help: add O to `operands` or drop this line
+    "#]],
+    );
+    mistake(
+        CORE,
+        "    operands: [I1, I2, O]\n",
+        "",
+        expect![[r#"
+        error: a memory has no `operands`
+         --> file.yaml:3:3
+          |
+        3 |   sram:
+          |   ^^^^ `operands` is missing here
+    "#]],
+    );
+}
+
+#[test]
+fn a_missing_core_file() {
+    mistake(
+        ACCELERATOR,
+        "1: testing_core.yaml",
+        "1: testing_cor.yaml",
+        expect![[r#"
+        error: core file `testing_cor.yaml` does not exist
+         --> file.yaml:2:34
+          |
+        2 | cores: {0: testing_core.yaml, 1: testing_cor.yaml, 2: dram.yaml}
+          |                                  ^^^^^^^^^^^^^^^^
+          |
+          = help: looked for testing_cor.yaml, cores/testing_cor.yaml
+    "#]],
+    );
+}
+
+#[test]
+fn a_key_at_the_wrong_level() {
+    mistake(
+        CORE,
+        "    size: 1024\n",
+        "    sizes: [4]\n    size: 1024\n",
+        expect![[r#"
+        error: unknown key `sizes` in a memory
+         --> file.yaml:4:5
+          |
+        4 |     sizes: [4]
+          |     ^^^^^
+          |
+          = help: `sizes` is a key of an operational array: check the indentation
+    "#]],
+    );
+    mistake(
+        CORE,
+        "name: tiny",
+        "name: tiny\nserved_dimensions: [D1]",
+        expect![[r#"
+        error: unknown key `served_dimensions` in a core
+         --> file.yaml:2:1
+          |
+        2 | served_dimensions: [D1]
+          | ^^^^^^^^^^^^^^^^^
+          |
+          = help: `served_dimensions` is a key of a memory: check the indentation
+    "#]],
+    );
+    mistake(
+        ACCELERATOR,
+        "name: pair",
+        "name: pair\nlatency: 4",
+        expect![[r#"
+        error: unknown key `latency` in an accelerator
+         --> file.yaml:2:1
+          |
+        2 | latency: 4
+          | ^^^^^^^
+          |
+          = help: `latency` is a key of a connection: check the indentation
+    "#]],
+    );
+}
+
+#[test]
+fn indentation_by_tabs() {
+    mistake(
+        CORE,
+        "    size: 1024",
+        "\tsize: 1024",
+        expect![[r#"
+        error: a line is indented by a tab
+         --> file.yaml:4:1
+          |
+        4 |     size: 1024
+          | ^ a tab stands here
+          |
+          = help: indent by spaces: YAML allows no tabs there
+    "#]],
+    );
+    mistake(
+        CORE,
+        "    size: 1024",
+        "  \tsize: 1024",
+        expect![[r#"
+        error: a line is indented by a tab
+         --> file.yaml:4:3
+          |
+        4 |       size: 1024
+          |   ^ a tab stands here
+          |
+          = help: indent by spaces: YAML allows no tabs there
+    "#]],
+    );
+}
