@@ -73,7 +73,7 @@ pub(super) fn graph(reading: &mut Reading, graph: &Fields<'_>, context: &Context
     };
     let link = |cores: Vec<CoreId>| {
         let kind = if cores.len() > 2 { LinkKind::Bus } else { LinkKind::Link };
-        let class = default_class(kind, &cores, context.dram);
+        let class = default_class(kind, &cores, context);
         let energy = LinkEnergy::PerCycle(context.unit_energy_cost);
         Link { kind, cores, bandwidth, latency: 0, energy, class }
     };
