@@ -8,7 +8,8 @@
 //! costs        given (10 to 17 cycles a CN): the cost model is not what is measured
 //! ```
 //!
-//! `cargo bench --bench scale -- [CNs ...] [--fair]`; seconds are wall-clock seconds of one run each.
+//! `cargo bench --bench scale -- [CNs ...] [--fair]`; seconds are wall-clock seconds of one
+//! run each; CPU seconds (where the system tells them) leave out what other processes took, and give the exponent.
 
 use millstream::accelerator::Accelerator;
 use millstream::accelerator::yaml::{self, File};
@@ -40,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if sizes.is_empty() {
         sizes = vec![10_000, 100_000, 1_000_000];
     }
-    println!("      CNs      edges  transfers   graph s  schedule s     CNs/s  peak MiB");
+    println!("      CNs      edges  transfers   graph s  schedule s     CPU s  CNs/CPU s  peak MiB");
     let mut points: Vec<(f64, f64)> = Vec::new();
     for size in sizes {
         let (cns, seconds) = measure(size, fair)?;
@@ -71,22 +72,30 @@ fn measure(size: u64, fair: bool) -> Result<(usize, f64), Box<dyn Error>> {
         problem.schedule.contention = Contention::Fair;
     }
     let candidate = candidate(&problem.workload);
-    let began = Instant::now();
+    let (began, before) = (Instant::now(), processor_seconds());
     let graph = graph(&problem, &candidate)?;
     let refined = began.elapsed().as_secs_f64();
     let evaluation = evaluate(&problem, &graph, &candidate, &CostTable::new(), Record::Totals)?;
     let total = began.elapsed().as_secs_f64();
+    let used = processor_seconds().zip(before).map_or(total, |(after, before)| after - before);
     println!(
-        "{:>9}  {:>9}  {:>9}  {:>8.2}  {:>10.2}  {:>8.0}  {:>8}",
+        "{:>9}  {:>9}  {:>9}  {:>8.2}  {:>10.2}  {:>8.2}  {:>9.0}  {:>8}",
         graph.cns(),
         graph.edges,
         evaluation.schedule.transfers,
         refined,
         total - refined,
-        graph.cns() as f64 / total,
+        used,
+        graph.cns() as f64 / used,
         peak_memory()
     );
-    Ok((graph.cns(), total))
+    Ok((graph.cns(), used))
+}
+
+/// Seconds this thread has run on a processor, where the system tells it.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
 }
 
 /// Peak resident memory of this process in MiB, where the system tells it.
