@@ -16,6 +16,8 @@ pub(super) struct Context<'a> {
     pub(super) numbers: &'a [u32],
     /// Ids of the DRAM cores.
     pub(super) dram: &'a [CoreId],
+    /// The die of each core, where the file has `chiplets`.
+    pub(super) dies: &'a [Option<u64>],
     /// Energy per active cycle where a connection gives none.
     pub(super) unit_energy_cost: Picojoules,
     /// Bandwidth of connections in the short form `0, 1` of 2024.
@@ -71,7 +73,7 @@ pub(super) fn graph(reading: &mut Reading, graph: &Fields<'_>, context: &Context
     };
     let link = |cores: Vec<CoreId>| {
         let kind = if cores.len() > 2 { LinkKind::Bus } else { LinkKind::Link };
-        let class = default_class(kind, &cores, context.dram);
+        let class = default_class(kind, &cores, context);
         let energy = LinkEnergy::PerCycle(context.unit_energy_cost);
         Link { kind, cores, bandwidth, latency: 0, energy, class }
     };
@@ -105,12 +107,20 @@ fn link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Option<Lin
     let class = fields.get("class").map(|node| link_class(reading, node));
     let (kind, cores) = (kind?, cores.into_iter().collect::<Option<Vec<_>>>()?);
     check_ends(reading, cores_node, kind, &cores)?;
+    if let (Some(Some(class @ (LinkClass::Noc | LinkClass::Bus))), Some(node)) = (class, fields.get("class"))
+        && default_class(kind, &cores, context) == LinkClass::D2d
+    {
+        let class = if class == LinkClass::Noc { "noc" } else { "bus" };
+        let error = Diagnostic::new(format!("a connection between `chiplets` has the class {class}"));
+        reading.error(node, error.label("it leaves a die: d2d").help("leave `class` out, or write `d2d`"));
+        return None;
+    }
     Some(Link {
         kind,
         bandwidth: bandwidth?,
         latency: latency?,
         energy: energy?,
-        class: class.unwrap_or_else(|| Some(default_class(kind, &cores, context.dram)))?,
+        class: class.unwrap_or_else(|| Some(default_class(kind, &cores, context)))?,
         cores,
     })
 }
@@ -130,7 +140,7 @@ fn short_link(reading: &mut Reading, node: &Node, context: &Context<'_>) -> Opti
         bandwidth,
         latency: 0,
         energy: LinkEnergy::PerCycle(context.unit_energy_cost),
-        class: default_class(kind, &cores, context.dram),
+        class: default_class(kind, &cores, context),
         cores,
     })
 }
@@ -263,10 +273,46 @@ fn link_class(reading: &mut Reading, node: &Node) -> Option<LinkClass> {
     }
 }
 
-/// What reaches DRAM is off-chip; else a link belongs to the on-chip network.
-pub(super) fn default_class(kind: LinkKind, cores: &[CoreId], dram: &[CoreId]) -> LinkClass {
+/// Reads `chiplets`, a map from dies to the numbers of their cores: the die of every core. All cores but
+/// DRAM stand on one.
+pub(super) fn chiplets(
+    reading: &mut Reading,
+    node: &Node,
+    numbers: &[u32],
+    dram: &[CoreId],
+) -> Vec<Option<u64>> {
+    let mut dies = vec![None; numbers.len()];
+    let Value::Map(entries) = &node.value else {
+        let error = Diagnostic::new("`chiplets` must map dies to their cores");
+        reading.error(node, error.help("write `chiplets: {0: [0, 1], 1: [2, 3]}`"));
+        return dies;
+    };
+    for (position, (_, items)) in entries.iter().enumerate() {
+        for core in core_list(reading, items, numbers).unwrap_or_default() {
+            if dies[core.index()].replace(position as u64).is_some() {
+                let number = numbers[core.index()];
+                let error = Diagnostic::new(format!("core {number} stands on two chiplets"));
+                reading.error(items, error.label("a core is part of one die"));
+            }
+        }
+    }
+    let missing =
+        (0..numbers.len()).find(|core| dies[*core].is_none() && !dram.contains(&CoreId::from(*core)));
+    if let Some(core) = missing {
+        let error = Diagnostic::new(format!("core {} stands on no chiplet", numbers[core]));
+        reading.error(node, error.help("list every core but DRAM under `chiplets`"));
+    }
+    dies
+}
+
+/// What reaches DRAM is off-chip, what joins two chiplets die-to-die; else a link belongs to the on-chip
+/// network.
+fn default_class(kind: LinkKind, cores: &[CoreId], context: &Context<'_>) -> LinkClass {
+    let mut dies = cores.iter().filter_map(|core| context.dies.get(core.index()).copied().flatten());
+    let first = dies.next();
     match kind {
-        _ if cores.iter().any(|core| dram.contains(core)) => LinkClass::Offchip,
+        _ if cores.iter().any(|core| context.dram.contains(core)) => LinkClass::Offchip,
+        _ if dies.any(|die| Some(die) != first) => LinkClass::D2d,
         LinkKind::Link => LinkClass::Noc,
         LinkKind::Bus => LinkClass::Bus,
     }

@@ -78,6 +78,14 @@ pub(crate) static ACCELERATOR: Keys = Keys {
             "Groups of cores with common top memories, the owner first.",
         ),
         Key::optional(
+            "chiplets",
+            Shape::Map(&CORE_LIST),
+            "",
+            "one die",
+            "{0: [0, 1], 1: [2, 3]}",
+            "Cores of each die, all but DRAM; connections between dies are of class d2d.",
+        ),
+        Key::optional(
             "graph",
             Shape::Object(&GRAPH),
             "",

@@ -2,7 +2,8 @@
 //! lone core file.
 //!
 //! `cores` maps numbers to core files, `offchip_core_id` names the core (or cores) that fronts
-//! external memory, `core_connectivity` lists links and buses. Core files are looked for in the
+//! external memory, `core_connectivity` lists links and buses, `chiplets` (ours) maps dies to their
+//! cores, so that connections between dies are die-to-die. Core files are looked for in the
 //! `cores` folder beside the accelerator file and beside it. Every error of all files is reported at once; keys of
 //! other tools that are not modelled are listed in one note.
 
@@ -152,7 +153,9 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
         Some(node) => ports::bandwidth(reading, node, "`bandwidth`"),
         None => None,
     };
-    let context = Context { numbers: &cores.numbers, dram: &dram, unit_energy_cost, bandwidth };
+    let dies = fields.get("chiplets");
+    let dies = dies.map(|node| connect::chiplets(reading, node, &cores.numbers, &dram)).unwrap_or_default();
+    let context = Context { numbers: &cores.numbers, dram: &dram, dies: &dies, unit_energy_cost, bandwidth };
     let links = fields.get("core_connectivity");
     let mut links = links.map(|node| connect::links(reading, node, &context)).unwrap_or_default();
     if let Some(graph) = &graph {

@@ -5,6 +5,7 @@
 
 pub mod comparison;
 pub mod inputs;
+pub mod movement;
 pub mod saved;
 mod summary;
 mod tables;

@@ -1,5 +1,6 @@
 //! `summary.json` and the summary on the terminal.
 
+use super::movement::{Movement, movement};
 use super::{InputFile, Run};
 use crate::accelerator::{Accelerator, ResourceKind};
 use crate::allocation::search::FrontPoint;
@@ -35,6 +36,8 @@ pub struct Summary {
     pub cores: Vec<CoreSummary>,
     /// Links, buses and DRAM ports.
     pub resources: Vec<ResourceSummary>,
+    /// Energy and time of data movement on chip, between dies and to DRAM.
+    pub movement: Movement,
     /// Where the cycles of the latency went.
     pub why: Why,
     /// Sizes of the problem.
@@ -192,6 +195,7 @@ pub fn summary(run: &Run) -> Summary {
         interval_cycles: latency,
         cores: cores(run, share),
         resources: resources(&problem.accelerator, run, share),
+        movement: movement(&problem.accelerator, &outcome.evaluation.ledger, &schedule.traffic),
         why: schedule.why,
         counts: Counts {
             layers: problem.workload.layers.len() as u64,
@@ -382,6 +386,14 @@ impl fmt::Display for Summary {
             100.0 * e.memory / total,
             100.0 * e.links / total,
             100.0 * e.dram / total
+        )?;
+        let m = &self.movement;
+        writeln!(
+            f,
+            "movement    on chip {}, die to die {}, DRAM {}",
+            millijoules(m.on_chip.energy_pj),
+            millijoules(m.die_to_die.energy_pj),
+            millijoules(m.dram.energy_pj)
         )?;
         let latency = self.latency_cycles.max(1) as f64;
         let w = &self.why;

@@ -63,8 +63,9 @@ pub(super) fn transfers(run: &Run) -> Table {
     ])?;
     let pool = |id: &PoolId| run.problem.accelerator.pool(*id).name.clone();
     for event in run.outcome.evaluation.schedule.log.iter().flat_map(|log| &log.0) {
-        let Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose } =
-            event
+        let Event::Transfer {
+            time, transfer, fragment, cn, from, to, bits, issued, segments, purpose, ..
+        } = event
         else {
             continue;
         };

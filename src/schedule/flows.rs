@@ -1,4 +1,5 @@
-//! Flows: requests merged into multicasts, routed, and served exclusively in packets.
+//! Flows: requests merged into multicasts, routed, and served exclusively in packets (or fairly, see
+//! [`super::fair`]).
 //!
 //! A flow uses all resources of its route at once, at the bandwidth of the narrowest. It starts when
 //! it is first in the queue of every resource of its route, ordered by (urgency, issue time, CN,
@@ -6,7 +7,8 @@
 //! to its end and cut at a packet boundary only when a more urgent flow queues at one of its
 //! resources, which gives the same times as stopping after every packet.
 
-use super::{Case, ScheduleError};
+use super::fair::{Fair, UNITS};
+use super::{Case, Contention, ScheduleError};
 use crate::ids::{CnId, FragmentId, PoolId, ResourceId, TransferId};
 use crate::schedule::log::Purpose;
 use crate::units::{Bits, Cycles};
@@ -14,7 +16,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// Order of flows at a resource: smaller goes first.
-type Key = (u8, u64, CnId, FragmentId, u32);
+pub(super) type Key = (u8, u64, CnId, FragmentId, u32);
 
 /// A transfer under way.
 #[derive(Clone, Debug)]
@@ -31,16 +33,22 @@ pub(super) struct Flow {
     pub after: Option<CnId>,
     pub issued: u64,
     urgency: u8,
-    resources: SmallVec<[ResourceId; 6]>,
+    pub(super) resources: SmallVec<[ResourceId; 6]>,
     rate: u64,
     pub latency: u64,
     remaining: u64,
-    running_since: Option<u64>,
+    /// What is left under `fair` contention, in [`UNITS`]ths of a bit.
+    pub(super) units: u128,
+    /// Its bundle under `fair` contention.
+    pub(super) bundle: u32,
+    pub(super) running_since: Option<u64>,
     /// Number of the pending end event; older ones are stale.
-    generation: u32,
+    pub(super) generation: u32,
     pub segments: SmallVec<[(Cycles, Cycles); 1]>,
+    /// Under `fair` contention the rate of each segment, in [`UNITS`]ths of a bit per cycle.
+    pub rates: SmallVec<[u64; 1]>,
     /// The use that left one of its resources last before the running segment.
-    follows: Option<u32>,
+    pub(super) follows: Option<u32>,
     /// The last use it made of its route.
     pub last_use: Option<u32>,
 }
@@ -77,7 +85,8 @@ pub(super) struct SegmentEnd {
 
 /// Flows, queues and use of all resources.
 pub(super) struct Flows<'a> {
-    case: Case<'a>,
+    pub(super) case: Case<'a>,
+    pub(super) fair: Fair,
     flows: Vec<Option<Flow>>,
     free: Vec<u32>,
     queues: Vec<BTreeSet<Key>>,
@@ -85,7 +94,7 @@ pub(super) struct Flows<'a> {
     /// Every use of a route, by end.
     pub uses: Vec<Use>,
     /// The last use of each resource.
-    last_use: Vec<Option<u32>>,
+    pub(super) last_use: Vec<Option<u32>>,
     /// Resources whose queue or holder changed since the last start of flows.
     changed: BTreeSet<ResourceId>,
     pub active: Vec<Cycles>,
@@ -100,6 +109,7 @@ impl<'a> Flows<'a> {
         let resources = case.accelerator.resources.len();
         Self {
             case,
+            fair: Fair::new(resources),
             flows: Vec::new(),
             free: Vec::new(),
             queues: vec![BTreeSet::new(); resources],
@@ -118,11 +128,11 @@ impl<'a> Flows<'a> {
         self.flows[index as usize].as_ref().expect("an indexed flow is under way")
     }
 
-    fn flow_mut(&mut self, index: u32) -> &mut Flow {
+    pub(super) fn flow_mut(&mut self, index: u32) -> &mut Flow {
         self.flows[index as usize].as_mut().expect("an indexed flow is under way")
     }
 
-    fn key(&self, index: u32) -> Key {
+    pub(super) fn key(&self, index: u32) -> Key {
         let flow = self.flow(index);
         let fragment = flow.fragment.unwrap_or(FragmentId(u32::MAX));
         (flow.urgency, flow.issued, flow.cn, fragment, index)
@@ -160,9 +170,12 @@ impl<'a> Flows<'a> {
             rate,
             latency,
             remaining: new.bits,
+            units: u128::from(new.bits) * u128::from(UNITS),
+            bundle: 0,
             running_since: None,
             generation: 0,
             segments: SmallVec::new(),
+            rates: SmallVec::new(),
             follows: None,
             last_use: None,
         };
@@ -181,7 +194,14 @@ impl<'a> Flows<'a> {
         Ok(index)
     }
 
+    fn is_fair(&self) -> bool {
+        self.case.options.contention == Contention::Fair
+    }
+
     fn enqueue(&mut self, index: u32) {
+        if self.is_fair() {
+            return self.join(index);
+        }
         let key = self.key(index);
         for resource in self.flow(index).resources.clone() {
             self.queues[resource.index()].insert(key);
@@ -190,6 +210,9 @@ impl<'a> Flows<'a> {
     }
 
     fn dequeue(&mut self, index: u32) {
+        if self.is_fair() {
+            return self.part(index);
+        }
         let key = self.key(index);
         for resource in self.flow(index).resources.clone() {
             self.queues[resource.index()].remove(&key);
@@ -202,7 +225,7 @@ impl<'a> Flows<'a> {
         if self.flow(index).urgency == 0 {
             return;
         }
-        let queued = self.flow(index).running_since.is_none();
+        let queued = self.is_fair() || self.flow(index).running_since.is_none();
         if queued {
             self.dequeue(index);
         }
@@ -215,6 +238,9 @@ impl<'a> Flows<'a> {
     /// Starts every flow that is first everywhere on an idle route, and cuts running flows for
     /// more urgent ones. Returns the new segment ends.
     pub fn start(&mut self, now: u64) -> Vec<SegmentEnd> {
+        if self.is_fair() {
+            return self.share(now);
+        }
         let mut ends = Vec::new();
         while let Some(resource) = self.changed.pop_first() {
             let Some(first) = self.queues[resource.index()].first().copied() else { continue };
@@ -269,7 +295,7 @@ impl<'a> Flows<'a> {
     }
 
     /// The event that ends the running segment; earlier ones of the flow become stale.
-    fn segment_end(&mut self, index: u32, time: u64) -> SegmentEnd {
+    pub(super) fn segment_end(&mut self, index: u32, time: u64) -> SegmentEnd {
         self.starts += 1;
         let generation = self.starts;
         self.flow_mut(index).generation = generation;
@@ -281,6 +307,9 @@ impl<'a> Flows<'a> {
         let known = self.flows.get(end.flow as usize).and_then(Option::as_ref);
         if known.is_none_or(|flow| flow.generation != end.generation) {
             return None;
+        }
+        if self.is_fair() {
+            return Some(self.end_fair(end));
         }
         let packet = self.case.options.packet.0;
         let flow = self.flow(end.flow);

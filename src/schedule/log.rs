@@ -59,6 +59,9 @@ pub enum Event {
         issued: Cycles,
         /// When it used its whole route: `[start, end)` in order.
         segments: Vec<(Cycles, Cycles)>,
+        /// Under `fair` contention the rate in each segment, in 2^-20 bits per cycle; else empty.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rates: Vec<u64>,
         /// Why.
         purpose: Purpose,
     },

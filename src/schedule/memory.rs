@@ -29,6 +29,8 @@ pub(super) struct PoolCopy {
     pub pins: u32,
     /// Flows that read it.
     pub flows: u32,
+    /// Position among the residents of its pool.
+    slot: u32,
 }
 
 /// Unexecuted readers of a fragment in one pool.
@@ -36,6 +38,8 @@ pub(super) struct PoolCopy {
 struct Users {
     pool: PoolId,
     count: u32,
+    /// The one of them that comes first in expected order, as long as it has not run.
+    next: Option<CnId>,
 }
 
 /// Where a fragment is in DRAM.
@@ -59,8 +63,7 @@ pub(super) struct PoolState {
     pub peak: u64,
     /// Something changed here that may let a skipped CN in.
     pub touched: bool,
-    /// Fragments with a copy here, in no order; `slot` of the copy is implicit (linear scans only
-    /// under pressure).
+    /// Fragments with a copy here, in no order; a copy knows its slot.
     residents: Vec<FragmentId>,
 }
 
@@ -81,6 +84,12 @@ pub(super) struct Memory<'a> {
     pub done: Vec<bool>,
     /// Copies that left since last asked; the log and the prefetcher want to know.
     pub dropped: Vec<(FragmentId, PoolId)>,
+    /// Copies that were asked for or made since last looked at: CNs that miss them need less space.
+    pub appeared: Vec<(FragmentId, PoolId)>,
+    /// CNs all of whose inputs are there, since last looked at.
+    pub complete: Vec<CnId>,
+    /// Pools that were touched since last looked at, each once.
+    pub touched: Vec<PoolId>,
 }
 
 impl<'a> Memory<'a> {
@@ -108,6 +117,9 @@ impl<'a> Memory<'a> {
             absent: vec![0; graph.cns()],
             done: vec![false; graph.cns()],
             dropped: Vec::new(),
+            appeared: Vec::new(),
+            complete: Vec::new(),
+            touched: (0..case.accelerator.pools.len()).map(PoolId::from).collect(),
         };
         memory.mark_dram();
         let mut inputs = Vec::new();
@@ -160,7 +172,7 @@ impl<'a> Memory<'a> {
         let users = &mut self.users[fragment.index()];
         match users.iter_mut().find(|users| users.pool == pool) {
             Some(users) => users.count += 1,
-            None => users.push(Users { pool, count: 1 }),
+            None => users.push(Users { pool, count: 1, next: None }),
         }
     }
 
@@ -206,6 +218,9 @@ impl<'a> Memory<'a> {
             if place.pool == Some(pool) && !place.streamed {
                 let absent = &mut self.absent[cn.index()];
                 *absent = if appears { *absent - 1 } else { *absent + 1 };
+                if *absent == 0 {
+                    self.complete.push(cn);
+                }
             }
         }
     }
@@ -220,21 +235,30 @@ impl<'a> Memory<'a> {
 
     pub fn release(&mut self, pool: PoolId, bits: u64) {
         self.pools[pool.index()].used -= bits;
-        self.pools[pool.index()].touched = true;
+        self.touch_pool(pool);
+    }
+
+    fn touch_pool(&mut self, pool: PoolId) {
+        if !std::mem::replace(&mut self.pools[pool.index()].touched, true) {
+            self.touched.push(pool);
+        }
     }
 
     /// Readers of a fragment changed, or a copy arrived: CNs that were skipped may now fit or evict.
     pub fn touch(&mut self, fragment: FragmentId) {
-        for copy in &self.copies[fragment.index()] {
-            self.pools[copy.pool.index()].touched = true;
+        for at in 0..self.copies[fragment.index()].len() {
+            self.touch_pool(self.copies[fragment.index()][at].pool);
         }
     }
 
     /// Adds a copy, reserving its bits.
     pub fn add_copy(&mut self, fragment: FragmentId, pool: PoolId, state: CopyState) {
         self.reserve(pool, self.case.graph.bits(fragment));
-        self.copies[fragment.index()].push(PoolCopy { pool, state, pins: 0, flows: 0 });
-        self.pools[pool.index()].residents.push(fragment);
+        let residents = &mut self.pools[pool.index()].residents;
+        let slot = residents.len() as u32;
+        residents.push(fragment);
+        self.copies[fragment.index()].push(PoolCopy { pool, state, pins: 0, flows: 0, slot });
+        self.appeared.push((fragment, pool));
         if state == CopyState::Present {
             self.count(fragment, pool, true);
         }
@@ -251,13 +275,16 @@ impl<'a> Memory<'a> {
         let bits = self.case.graph.bits(fragment);
         let copies = &mut self.copies[fragment.index()];
         let at = copies.iter().position(|copy| copy.pool == pool).expect("a dropped copy exists");
-        if copies.remove(at).state == CopyState::Leaving {
+        let copy = copies.remove(at);
+        if copy.state == CopyState::Leaving {
             self.pools[pool.index()].leaving -= bits;
         }
         self.count(fragment, pool, false);
         let residents = &mut self.pools[pool.index()].residents;
-        let at = residents.iter().position(|resident| *resident == fragment);
-        residents.swap_remove(at.expect("a copy is a resident of its pool"));
+        residents.swap_remove(copy.slot as usize);
+        if let Some(moved) = residents.get(copy.slot as usize).copied() {
+            self.copy_mut(moved, pool).expect("a resident has a copy").slot = copy.slot;
+        }
         self.release(pool, bits);
         self.dropped.push((fragment, pool));
     }
@@ -304,7 +331,20 @@ impl<'a> Memory<'a> {
     }
 
     /// Position of the next unexecuted reader of a fragment, among those of `pool` if given.
-    fn next_use(&self, fragment: FragmentId, pool: Option<PoolId>, position: &[u32]) -> u32 {
+    fn next_use(&mut self, fragment: FragmentId, pool: Option<PoolId>, position: &[u32]) -> u32 {
+        let Some(pool) = pool else {
+            return self.next_reader(fragment, None, position).map_or(u32::MAX, |cn| position[cn.index()]);
+        };
+        let at = self.users[fragment.index()].iter().position(|users| users.pool == pool);
+        let Some(at) = at.filter(|at| self.users[fragment.index()][*at].count > 0) else { return u32::MAX };
+        // Positions do not change, so that the first of the unexecuted stays the first until it runs.
+        let known = self.users[fragment.index()][at].next.filter(|cn| !self.done[cn.index()]);
+        let next = known.or_else(|| self.next_reader(fragment, Some(pool), position));
+        self.users[fragment.index()][at].next = next;
+        next.map_or(u32::MAX, |cn| position[cn.index()])
+    }
+
+    fn next_reader(&self, fragment: FragmentId, pool: Option<PoolId>, position: &[u32]) -> Option<CnId> {
         (self.case.graph.readers(fragment))
             .filter(|(cn, operand)| {
                 !self.done[cn.index()]
@@ -312,35 +352,37 @@ impl<'a> Memory<'a> {
                         self.case.placement.node(*cn).operands[*operand].pool == Some(pool)
                     })
             })
-            .map(|(cn, _)| position[cn.index()])
-            .min()
-            .unwrap_or(u32::MAX)
+            .map(|(cn, _)| cn)
+            .min_by_key(|cn| position[cn.index()])
     }
 
     /// What may leave `pool` for a CN at `position` (everything unpinned if none): non-sole copies
     /// first, then the farthest next use, ties by id. Returns (fragment, sole).
     pub fn victims(
-        &self,
+        &mut self,
         pool: PoolId,
         keep: &[(FragmentId, PoolId)],
         after: Option<u32>,
         position: &[u32],
     ) -> Vec<(FragmentId, bool)> {
-        let mut victims: Vec<(bool, u32, FragmentId)> = (self.pools[pool.index()].residents.iter())
-            .filter(|fragment| keep.binary_search(&(**fragment, pool)).is_err())
-            .filter_map(|fragment| {
-                let copy = self.copy(*fragment, pool).expect("a resident has a copy");
-                if copy.state != CopyState::Present || copy.pins > 0 || copy.flows > 0 {
-                    return None;
-                }
-                let sole = self.is_sole(*fragment, pool);
-                if sole && self.storing[fragment.index()] {
-                    return None; // leaves at once when its write has ended
-                }
-                let next = self.next_use(*fragment, (!sole).then_some(pool), position);
-                after.is_none_or(|after| next > after).then_some((sole, next, *fragment))
-            })
-            .collect();
+        let residents = std::mem::take(&mut self.pools[pool.index()].residents);
+        let mut victims: Vec<(bool, u32, FragmentId)> = Vec::new();
+        for fragment in &residents {
+            let copy = self.copy(*fragment, pool).expect("a resident has a copy");
+            if copy.state != CopyState::Present || copy.pins > 0 || copy.flows > 0 {
+                continue;
+            }
+            let sole = self.is_sole(*fragment, pool);
+            // A copy that is being stored leaves at once when its write has ended.
+            if (sole && self.storing[fragment.index()]) || keep.binary_search(&(*fragment, pool)).is_ok() {
+                continue;
+            }
+            let next = self.next_use(*fragment, (!sole).then_some(pool), position);
+            if after.is_none_or(|after| next > after) {
+                victims.push((sole, next, *fragment));
+            }
+        }
+        self.pools[pool.index()].residents = residents;
         victims.sort_unstable_by_key(|(sole, next, fragment)| (*sole, u32::MAX - next, *fragment));
         victims.into_iter().map(|(sole, _, fragment)| (fragment, sole)).collect()
     }

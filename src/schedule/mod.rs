@@ -11,6 +11,7 @@ pub mod log;
 
 mod engine;
 mod expected;
+mod fair;
 mod flows;
 mod memory;
 mod why;
@@ -25,6 +26,8 @@ use crate::placement::Placement;
 use crate::units::{Bits, Cycles};
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
+
+pub use fair::UNITS as RATE_UNITS;
 
 /// Everything a simulation reads.
 #[derive(Clone, Copy)]
@@ -81,16 +84,10 @@ pub enum ScheduleError {
         /// Bound.
         capacity: Bits,
     },
-    /// A sharing discipline that is not built yet.
-    #[error("--contention fair is not built yet; use --contention exclusive")]
-    FairNotBuilt,
 }
 
 /// Runs the simulation.
 pub fn simulate(case: &Case, record: Record) -> Result<Schedule, ScheduleError> {
-    if case.options.contention == Contention::Fair {
-        return Err(ScheduleError::FairNotBuilt);
-    }
     engine::Engine::new(*case, record).run()
 }
 
@@ -111,7 +108,7 @@ pub enum Contention {
     /// One flow at a time per resource, at the bandwidth of the narrowest, in packets.
     #[default]
     Exclusive,
-    /// Max-min fair sharing. Refused until built (part 4 of 8).
+    /// Max-min fair sharing of all resources, one flow at a time per source and destinations.
     Fair,
 }
 

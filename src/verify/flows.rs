@@ -8,8 +8,9 @@
 //! ```
 //!
 //! in segments that only end with a packet. It arrives when the last segment and the latency of the
-//! longest route are over.
+//! longest route are over. Rates under `fair` contention: [`super::fair`].
 
+use super::fair::Fair;
 use super::{Case, Report, Violation};
 use crate::ids::{CnId, FragmentId, PoolId, ResourceId, TransferId};
 use crate::schedule::log::Purpose;
@@ -29,6 +30,7 @@ pub(super) struct Flow<'a> {
     pub bits: Bits,
     pub issued: Cycles,
     pub segments: &'a [(Cycles, Cycles)],
+    pub rates: &'a [u64],
     pub purpose: Purpose,
 }
 
@@ -49,6 +51,7 @@ pub(super) struct Flows {
     seen: BTreeSet<TransferId>,
     /// Uses per resource: start, end, transfer.
     uses: Vec<Vec<(Cycles, Cycles, TransferId)>>,
+    fair: Fair,
     /// Words and use of resources.
     pub traffic: Traffic,
     /// Number of transfers.
@@ -65,7 +68,13 @@ impl Flows {
             active: vec![Cycles::ZERO; resources],
             bits: vec![Bits::ZERO; resources],
         };
-        Self { seen: BTreeSet::new(), uses: vec![Vec::new(); resources], traffic, count: 0 }
+        Self {
+            seen: BTreeSet::new(),
+            uses: vec![Vec::new(); resources],
+            fair: Fair::default(),
+            traffic,
+            count: 0,
+        }
     }
 
     /// Checks one flow on its own and records what it uses.
@@ -95,11 +104,19 @@ impl Flows {
         for resource in &resources {
             let uses = &mut self.uses[resource.index()];
             uses.extend(flow.segments.iter().map(|(start, end)| (*start, *end, flow.transfer)));
-            self.traffic.active[resource.index()] += used;
+            if case.options.contention == Contention::Exclusive {
+                self.traffic.active[resource.index()] += used;
+            }
             self.traffic.bits[resource.index()] += flow.bits;
         }
+        let exclusive = case.options.contention == Contention::Exclusive;
+        if !exclusive {
+            self.fair.add(flow, &resources, report);
+        } else if !flow.rates.is_empty() {
+            report.add(Violation::Segments { transfer: flow.transfer });
+        }
         let rates = resources.iter().map(|id| case.accelerator.resources[id.index()].bandwidth.0);
-        if let Some(rate) = rates.min().filter(|rate| *rate > 0) {
+        if let Some(rate) = rates.min().filter(|rate| *rate > 0 && exclusive) {
             check_rate(case, flow, rate, used, report);
         }
         if let Some((_, end)) = flow.span() {
@@ -127,14 +144,16 @@ impl Flows {
         }
     }
 
-    /// Under exclusive contention no two flows use a resource at the same time.
+    /// Under exclusive contention no two flows use a resource at the same time; under fair contention
+    /// it is active while any flow uses it, and their rates are max-min shares.
     pub fn check_contention(&mut self, case: &Case<'_>, report: &mut Report) {
         for (index, uses) in self.uses.iter_mut().enumerate() {
             report.checked.segments += uses.len() as u64;
-            if case.options.contention != Contention::Exclusive {
+            uses.sort_unstable();
+            if case.options.contention == Contention::Fair {
+                self.traffic.active[index] = covered(uses);
                 continue;
             }
-            uses.sort_unstable();
             let mut last: Option<(Cycles, TransferId)> = None;
             for (start, end, second) in uses.iter().copied() {
                 match last {
@@ -149,7 +168,18 @@ impl Flows {
                 }
             }
         }
+        std::mem::take(&mut self.fair).check(case, report);
     }
+}
+
+/// Cycles in at least one of the uses, which are sorted by start.
+fn covered(uses: &[(Cycles, Cycles, TransferId)]) -> Cycles {
+    let (mut sum, mut until) = (Cycles::ZERO, Cycles::ZERO);
+    for (start, end, _) in uses {
+        sum += end.saturating_sub(until.max(*start));
+        until = until.max(*end);
+    }
+    sum
 }
 
 /// Segments are in order, not empty and not before the issue. Returns their cycles.
@@ -181,20 +211,13 @@ fn check_rate(case: &Case<'_>, flow: &Flow<'_>, rate: u64, used: Cycles, report:
     };
     let full = Cycles(packet.0.div_ceil(rate));
     let derived = Cycles((flow.bits.0 / packet.0) * full.0 + (flow.bits.0 % packet.0).div_ceil(rate));
-    let least = Cycles(flow.bits.0.div_ceil(rate));
-    let wrong = match case.options.contention {
-        Contention::Exclusive => used != derived,
-        Contention::Fair => used < least,
-    };
-    if wrong {
+    if used != derived {
         let (claimed, bits) = (used, flow.bits);
         report.add(Violation::Rate { transfer, claimed, derived, bits, packet, rate });
     }
-    if case.options.contention == Contention::Exclusive {
-        for (start, end) in flow.segments.iter().take(flow.segments.len().saturating_sub(1)) {
-            if end.saturating_sub(*start).0 % full.0 != 0 {
-                report.add(Violation::WithinPacket { transfer, time: *end, packet: full });
-            }
+    for (start, end) in flow.segments.iter().take(flow.segments.len().saturating_sub(1)) {
+        if end.saturating_sub(*start).0 % full.0 != 0 {
+            report.add(Violation::WithinPacket { transfer, time: *end, packet: full });
         }
     }
 }

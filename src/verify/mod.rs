@@ -31,7 +31,8 @@
 //! provenance   a transfer's source holds f from the first to the last cycle it is read; a last copy
 //!              leaves only if nobody needs it; outputs of the network stay in DRAM
 //! bandwidth    cycles of a flow = sum over packets of ceil(packet / narrowest of its route); on one
-//!              resource no two flows overlap (`exclusive`); arrival = last cycle + longest latency
+//!              resource no two flows overlap (`exclusive`), or rates are max-min shares at every
+//!              instant (`fair`); arrival = last cycle + longest latency
 //! energy       ledger = executions x costs + words at the ends of transfers + use of links
 //! ```
 //!
@@ -42,11 +43,11 @@
 //!
 //! Not checked: the costs themselves, the routes themselves, the order of queues (Rules (expected
 //! order), (eviction), (prefetch) decide among legal schedules), the kinds and causes of `why` beyond
-//! their sum, the peak of DRAM pools. Under `fair` contention the log has no rates yet, so that only
-//! the least duration of a flow is checked.
+//! their sum, the peak of DRAM pools.
 
 mod demand;
 mod energy;
+mod fair;
 mod figure;
 mod flows;
 mod layouts;

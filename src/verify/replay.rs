@@ -149,20 +149,31 @@ impl<'a, 'r> Machine<'a, 'r> {
                 let (case, demand) = (self.case, self.demand);
                 self.requests.open(case, demand, &mut self.space, request, admitted, self.report);
             }
-            Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose } => {
-                self.transfer(&Flow {
-                    time: *time,
-                    transfer: *transfer,
-                    fragment: *fragment,
-                    cn: *cn,
-                    from: *from,
-                    to,
-                    bits: *bits,
-                    issued: *issued,
-                    segments,
-                    purpose: *purpose,
-                })
-            }
+            Event::Transfer {
+                time,
+                transfer,
+                fragment,
+                cn,
+                from,
+                to,
+                bits,
+                issued,
+                segments,
+                rates,
+                purpose,
+            } => self.transfer(&Flow {
+                time: *time,
+                transfer: *transfer,
+                fragment: *fragment,
+                cn: *cn,
+                from: *from,
+                to,
+                bits: *bits,
+                issued: *issued,
+                segments,
+                rates,
+                purpose: *purpose,
+            }),
             Event::Drop { time, fragment, pool } => self.drop_copy(*fragment, *pool, *time),
             Event::Start { time, cn } => self.start(*cn, *time),
             Event::End { time, cn } => self.end(*cn, *time),

@@ -135,6 +135,16 @@ pub enum Violation {
     Arrival { transfer: TransferId, claimed: Cycles, derived: Cycles },
     #[error("{resource}: used by {first} and {second} at {time}")]
     Contention { resource: ResourceId, first: TransferId, second: TransferId, time: Cycles },
+    #[error("{transfer}: {first} of its source and destinations moves too at {time}", transfer = second)]
+    BundleTwice { first: TransferId, second: TransferId, time: Cycles },
+    #[error("{transfer}: segments move {moved} of {wanted} (2^-20 bits), or a cycle too many")]
+    RatesAmount { transfer: TransferId, moved: u128, wanted: u128 },
+    #[error(
+        "{transfer}: moves at {claimed} from {time} on, its max-min share is {derived} (2^-20 bits/cycle)"
+    )]
+    Share { transfer: TransferId, time: Cycles, claimed: u64, derived: u64 },
+    #[error("{resource}: {rate} (2^-20 bits/cycle) at {time} exceed its {bandwidth} bits/cycle")]
+    Bandwidth { resource: ResourceId, time: Cycles, rate: u128, bandwidth: u64 },
     #[error("{transfer}: stream of {cn} at {time} that its cost does not have, or a second time")]
     StreamUnexpected { transfer: TransferId, cn: CnId, time: Cycles },
     #[error("{transfer}: stream of {cn}, issued at {issued}; the CN starts at {start}")]

@@ -1,5 +1,7 @@
 //! Shipped hardware: what it is, and the routes, pools and resources of accelerators.
 
+mod chiplets;
+
 use expect_test::expect;
 use millstream::accelerator::route::Routes;
 use millstream::accelerator::yaml::{self, File};

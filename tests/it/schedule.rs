@@ -6,6 +6,8 @@
 //! equally near routes the link is taken before the bus, 128 cycles from core to core. A weight of
 //! 16 x 16 is 2048 bits, 32 cycles from DRAM.
 
+mod fair;
+mod machines;
 mod spilled_outputs;
 
 use crate::fixture::{Network, Window, whole};
@@ -21,7 +23,7 @@ use millstream::pipeline::{EvaluateError, Evaluation, Problem, evaluate, graph};
 use millstream::schedule::log::{Event, Purpose};
 use millstream::schedule::{Record, Schedule, ScheduleError, Why};
 use millstream::units::{Bits, BitsPerCycle, Cycles};
-use millstream::workload::Workload;
+use millstream::workload::{MemoryOperand, Workload};
 
 /// A problem with given costs: `(layer, core, cycles)`, 10 pJ each.
 fn problem(workload: Workload, costs: &[(&str, u32, u64)]) -> Problem {

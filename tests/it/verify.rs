@@ -2,6 +2,7 @@
 
 mod claims;
 mod events;
+mod fair;
 mod fixture;
 mod hardware;
 mod inputs;

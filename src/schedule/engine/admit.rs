@@ -4,6 +4,7 @@
 //! skipped CN evicts (Rule (no deadlock)). A core whose pools and released CNs did not change since is
 //! not tried again: the outcome would be the same.
 
+use super::queue::Standing;
 use super::{Engine, Event, Purpose, Request};
 use crate::ids::{CnId, FragmentId, PoolId};
 use crate::schedule::memory::CopyState;
@@ -14,22 +15,17 @@ use smallvec::SmallVec;
 impl Engine<'_> {
     pub(super) fn admit_all(&mut self) {
         loop {
-            for pool in 0..self.memory.pools.len() {
-                if std::mem::take(&mut self.memory.pools[pool].touched) {
-                    for (core, _) in &self.case.accelerator.pools[pool].users {
-                        self.cores[core.index()].dirty = true;
-                    }
-                }
+            for pool in std::mem::take(&mut self.memory.touched) {
+                self.memory.pools[pool.index()].touched = false;
+                self.dirty
+                    .extend(self.case.accelerator.pool(pool).users.iter().map(|(core, _)| core.index()));
             }
-            let mut any = false;
-            for core in 0..self.cores.len() {
-                if std::mem::take(&mut self.cores[core].dirty) {
-                    any = true;
-                    self.admit_on(core);
-                }
-            }
-            if !any {
+            let dirty = std::mem::take(&mut self.dirty);
+            if dirty.is_empty() {
                 return;
+            }
+            for core in dirty {
+                self.admit_on(core);
             }
         }
     }
@@ -37,19 +33,32 @@ impl Engine<'_> {
     /// Tries the released CNs of a core in priority order.
     pub(super) fn admit_on(&mut self, core: usize) {
         self.cores[core].wants = None;
-        if self.cores[core].slots_used < self.cores[core].slots {
-            let released: Vec<(u64, CnId)> = self.cores[core].released.iter().copied().collect();
-            let mut first_skipped = true;
-            for (key, cn) in released {
-                if self.cores[core].slots_used >= self.cores[core].slots {
-                    break;
-                }
-                if !self.try_admit(key, cn, first_skipped) {
-                    first_skipped = false;
-                }
+        for neighbour in self.cores[core].neighbours.clone() {
+            self.cores[neighbour as usize].look_ahead = true;
+        }
+        self.admit_in_slots(core);
+        self.admit_beyond_slots(core);
+    }
+
+    /// The first that does not fit evicts; behind it only those are tried that can fit.
+    fn admit_in_slots(&mut self, core: usize) {
+        let mut skipped: Option<(u64, CnId)> = None;
+        while self.cores[core].slots_used < self.cores[core].slots {
+            self.note_copies();
+            let released = &self.cores[core].released;
+            let next = match skipped {
+                None => released.all.first().copied(),
+                Some(last) => released.fresh_after(last),
+            };
+            let Some((key, cn)) = next else { return };
+            let admitted = self.try_admit(key, cn, skipped.is_none());
+            if !admitted && skipped.is_none() {
+                self.recall(core);
+            }
+            if !admitted || skipped.is_some() {
+                skipped = Some((key, cn));
             }
         }
-        self.admit_beyond_slots(core);
     }
 
     /// If a core would idle, one CN with all inputs present is admitted beyond its slots.
@@ -58,10 +67,13 @@ impl Engine<'_> {
         if state.running.is_some() || !state.staged.is_empty() || state.slots_used < state.slots {
             return;
         }
-        let present: Vec<(u64, CnId)> =
-            state.released.iter().filter(|(_, cn)| self.memory.all_present(*cn)).copied().collect();
-        for (key, cn) in present {
-            if self.try_admit(key, cn, false) {
+        self.note_copies();
+        let mut last = None;
+        while let Some((key, cn)) = self.cores[core].released.complete_after(last) {
+            last = Some((key, cn));
+            if !self.memory.all_present(cn) {
+                self.remove_complete(key, cn);
+            } else if self.try_admit(key, cn, false) {
                 return;
             }
         }
@@ -75,8 +87,10 @@ impl Engine<'_> {
     /// Admits a CN if all pools have room; otherwise, if it may, evicts for it.
     pub(super) fn try_admit(&mut self, key: u64, cn: CnId, may_evict: bool) -> bool {
         let reserved = self.reservation(cn);
-        if !may_evict && reserved.iter().any(|(pool, bits)| !self.fits(*pool, *bits)) {
+        let short = reserved.iter().find(|(pool, bits)| !self.fits(*pool, *bits)).copied();
+        if let Some((pool, bits)) = short.filter(|_| !may_evict) {
             self.causes.block(cn, self.now, reserved[0].0);
+            self.set_standing(key, cn, Standing::Short(pool, bits));
             return false;
         }
         let mut inputs = std::mem::take(&mut self.scratch);
@@ -100,8 +114,9 @@ impl Engine<'_> {
             self.admit(key, cn, &reserved, &inputs);
         } else {
             let short = needs.iter().find(|(pool, bits)| !self.fits(*pool, *bits));
-            let (pool, _) = short.expect("a CN that does not fit is short somewhere");
-            self.causes.block(cn, self.now, *pool);
+            let (pool, bits) = *short.expect("a CN that does not fit is short somewhere");
+            self.causes.block(cn, self.now, pool);
+            self.set_standing(key, cn, Standing::Short(pool, bits));
         }
         self.scratch = inputs;
         fits
@@ -149,8 +164,8 @@ impl Engine<'_> {
         }
         self.missing[cn.index()] = missing;
         self.times[cn.index()].admitted = time;
+        self.remove_released(key, cn);
         let state = &mut self.cores[core];
-        state.released.remove(&(key, cn));
         state.slots_used += 1;
         let last = state.last;
         if missing == 0 {
@@ -230,7 +245,7 @@ impl Engine<'_> {
 
     /// Nothing runs, is staged or flows: the globally first CN may take anything unpinned.
     pub(super) fn break_deadlock(&mut self) -> Result<(), ScheduleError> {
-        let released = self.cores.iter().flat_map(|core| core.released.iter().copied());
+        let released = self.cores.iter().flat_map(|core| core.released.all.iter().copied());
         let first = released.min_by_key(|(_, cn)| self.order.position[cn.index()]);
         let (key, cn) = first.expect("some CN is released while not all are done");
         let reserved = self.reservation(cn);
@@ -246,6 +261,7 @@ impl Engine<'_> {
         self.hold_back_prefetch(cn, &needs);
         if needs.iter().all(|(pool, bits)| self.fits(*pool, *bits)) {
             self.admit(key, cn, &reserved, &inputs);
+            self.dirty.insert(self.core_of(cn));
             return Ok(());
         }
         if !self.requests.is_empty() {
@@ -280,8 +296,9 @@ impl Engine<'_> {
             for (cn, operand) in self.case.graph.readers(fragment) {
                 let node = self.case.placement.node(cn);
                 if node.operands[operand].pool == Some(pool) && !self.memory.done[cn.index()] {
-                    let cursor = &mut self.cores[node.core.index()].cursor;
-                    *cursor = (*cursor).min(self.order.index_on_core[cn.index()] as usize);
+                    let core = &mut self.cores[node.core.index()];
+                    core.cursor = core.cursor.min(self.order.index_on_core[cn.index()] as usize);
+                    core.look_ahead = true;
                 }
             }
         }
@@ -290,7 +307,7 @@ impl Engine<'_> {
     /// Requests constants of each core's next CNs in expected order into free space.
     pub(super) fn prefetch(&mut self) {
         for core in 0..self.cores.len() {
-            if self.cores[core].prefetch {
+            if std::mem::take(&mut self.cores[core].look_ahead) && self.cores[core].prefetch {
                 self.prefetch_on(core);
             }
         }

@@ -85,7 +85,7 @@ impl Engine<'_> {
             self.memory.touch(fragment);
             self.memory.sweep(fragment);
         }
-        self.cores[core].dirty = true;
+        self.dirty.insert(core);
         self.log_drops();
     }
 

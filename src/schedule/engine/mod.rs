@@ -2,6 +2,7 @@
 
 mod admit;
 mod execute;
+mod queue;
 mod transfer;
 
 use super::expected::{ExpectedOrder, expected_order, pending_reads};
@@ -12,6 +13,7 @@ use super::why::Causes;
 use super::{Case, CnTimes, Record, Schedule, ScheduleError, Traffic, priority_key};
 use crate::ids::{CnId, CoreId, FragmentId, PoolId};
 use crate::units::{Bits, Cycles};
+use queue::{Released, Standing};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -45,10 +47,12 @@ struct CoreState {
     slots_used: u32,
     slots: u32,
     prefetch: bool,
-    released: BTreeSet<(u64, CnId)>,
+    released: Released,
     staged: BTreeSet<(u64, CnId)>,
-    /// Released CNs may be tried again: something changed since they were skipped.
-    dirty: bool,
+    /// Cores that share a pool with this one, itself among them.
+    neighbours: SmallVec<[u32; 2]>,
+    /// Something changed since constants were last prefetched.
+    look_ahead: bool,
     /// Its first skipped CN and the pools it needs: nothing is prefetched into them for others.
     wants: Option<(CnId, SmallVec<[PoolId; 2]>)>,
     /// Next CN in expected order whose constants may be missing.
@@ -71,6 +75,12 @@ pub(super) struct Engine<'a> {
     unfinished: Vec<u32>,
     times: Vec<CnTimes>,
     cores: Vec<CoreState>,
+    /// Cores whose released CNs may be tried again: something changed since they were skipped.
+    dirty: BTreeSet<usize>,
+    /// Per CN, whether a pass of admissions must try it.
+    standing: Vec<Standing>,
+    /// Number of CNs that stand short.
+    short: usize,
     memory: Memory<'a>,
     flows: Flows<'a>,
     /// Flow that brings a requested copy.
@@ -101,7 +111,8 @@ impl<'a> Engine<'a> {
             .map(|core| {
                 let kind = case.accelerator.kind(CoreId::from(core));
                 let ahead = if kind.no_overlap { 0 } else { case.options.prefetch };
-                CoreState { slots: 1 + ahead, prefetch: ahead > 0, ..CoreState::default() }
+                let neighbours = neighbours(&case, CoreId::from(core));
+                CoreState { slots: 1 + ahead, prefetch: ahead > 0, neighbours, ..CoreState::default() }
             })
             .collect();
         Self {
@@ -115,6 +126,9 @@ impl<'a> Engine<'a> {
             unfinished: vec![0; cns],
             times: vec![CnTimes::default(); cns],
             cores,
+            dirty: BTreeSet::new(),
+            standing: vec![Standing::Elsewhere; cns],
+            short: 0,
             memory: Memory::new(case),
             flows: Flows::new(case),
             bringing: FxHashMap::default(),
@@ -185,9 +199,13 @@ impl<'a> Engine<'a> {
     fn release(&mut self, cn: CnId) {
         let core = self.core_of(cn);
         self.times[cn.index()].released = Cycles(self.now);
-        let key = priority_key(&self.case, cn, self.now);
-        self.cores[core].released.insert((key, cn));
-        self.cores[core].dirty = true;
+        self.enter(self.key(cn), cn);
+        self.dirty.insert(core);
+    }
+
+    /// The priority key of a released CN.
+    fn key(&self, cn: CnId) -> u64 {
+        priority_key(&self.case, cn, self.times[cn.index()].released.0)
     }
 
     /// Admissions to a fixpoint, prefetch, merging of requests, starts of flows, starts of CNs.
@@ -225,6 +243,16 @@ impl<'a> Engine<'a> {
             log: (self.record == Record::Full).then_some(Log(self.log)),
         }
     }
+}
+
+/// Cores that use a pool which this one uses.
+fn neighbours(case: &Case, core: CoreId) -> SmallVec<[u32; 2]> {
+    let pools = case.accelerator.pools.iter().filter(|pool| pool.users.iter().any(|(user, _)| *user == core));
+    let mut cores: SmallVec<[u32; 2]> =
+        pools.flat_map(|pool| pool.users.iter().map(|(user, _)| user.0)).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    cores
 }
 
 impl Case<'_> {

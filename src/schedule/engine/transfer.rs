@@ -116,6 +116,7 @@ impl Engine<'_> {
             bits: Bits(flow.bits),
             issued: Cycles(flow.issued),
             segments: flow.segments.to_vec(),
+            rates: flow.rates.to_vec(),
             purpose: flow.purpose,
         });
         match flow.fragment {

@@ -47,6 +47,7 @@ pub fn transfer(
         bits: Bits(what.1),
         issued: Cycles(at.0),
         segments: segments.iter().map(|(start, end)| (Cycles(*start), Cycles(*end))).collect(),
+        rates: vec![],
         purpose: what.2,
     }
 }

@@ -3,10 +3,10 @@
 use super::fixture::*;
 use millstream::accelerator::route::Routes;
 use millstream::ledger::book;
-use millstream::schedule::{Case, Record, simulate};
+use millstream::schedule::{Case, Contention, Record, simulate};
 
 /// Simulates the fixture's inputs and replaces its claims.
-fn simulated(mut fixture: Fixture) -> Fixture {
+pub fn simulated(mut fixture: Fixture) -> Fixture {
     let routes = Routes::new(&fixture.accelerator);
     let case = Case {
         workload: &fixture.workload,
@@ -35,9 +35,12 @@ fn simulations_of_the_fixtures() {
 }
 
 fn check_chain(layers: usize, size: u64, tile: u64, pool: u64) {
-    for prefetch in [0, 1, 3] {
+    for (prefetch, contention) in
+        [0, 1, 3].into_iter().flat_map(|n| [(n, Contention::Exclusive), (n, Contention::Fair)])
+    {
         let mut fixture = chain(layers, size, tile, pool);
         fixture.options.prefetch = prefetch;
+        fixture.options.contention = contention;
         let report = simulated(fixture).check();
         assert!(report.is_clean(), "{layers} layers of {size} by {tile} in {pool}: {report}");
     }
