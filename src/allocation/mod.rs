@@ -7,6 +7,8 @@ pub mod policy;
 pub mod space;
 pub mod surrogate;
 
+mod show;
+
 use crate::fusion::Tiling;
 use crate::ids::CoreId;
 use serde::{Deserialize, Serialize};

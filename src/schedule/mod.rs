@@ -13,6 +13,7 @@ mod engine;
 mod expected;
 mod flows;
 mod memory;
+pub mod show;
 mod why;
 
 use crate::accelerator::Accelerator;

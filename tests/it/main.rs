@@ -9,6 +9,7 @@ mod errors;
 mod fixture;
 mod hardware;
 mod layout;
+mod line;
 mod pipeline;
 mod readers;
 mod schedule;

@@ -8,51 +8,96 @@ use expect_test::expect;
 fn files_and_names_that_do_not_exist() {
     let dir = folder(&[]);
     let dir = dir.path();
-    fails(dir, "run -w missing.onnx -a tpu_like", 1, expect![[r#"
+    fails(
+        dir,
+        "run -w missing.onnx -a tpu_like",
+        1,
+        expect![[r#"
         error: there is no file `missing.onnx`
          |
          = help: give the path of an ONNX file, or of a workload in YAML
-    "#]]);
-    fails(dir, "run -w missing.yaml -a tpu_like", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w missing.yaml -a tpu_like",
+        1,
+        expect![[r#"
         error: there is no file `missing.yaml`
          |
          = help: give the path of a workload file in YAML
-    "#]]);
-    fails(dir, "run -w resnet18 -a missing.yaml", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a missing.yaml",
+        1,
+        expect![[r#"
         error: there is no file `missing.yaml`
          |
          = help: give the path of an accelerator or core file in YAML
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like -m missing.yaml", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like -m missing.yaml",
+        1,
+        expect![[r#"
         error: there is no file `missing.yaml`
          |
          = help: give the path of a mapping file in YAML
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like --costs missing.csv", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like --costs missing.csv",
+        1,
+        expect![[r#"
         error: there is no file `missing.csv`
          |
          = help: give the path of a costs file in CSV
-    "#]]);
-    fails(dir, "run -w resnet81 -a tpu_like", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet81 -a tpu_like",
+        1,
+        expect![[r#"
         error: there is no workload `resnet81`: neither a file nor shipped
          |
          = help: did you mean `resnet18`?
          = help: shipped are fsrcnn, resnet18
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like_quad", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like_quad",
+        1,
+        expect![[r#"
         error: there is no accelerator `tpu_like_quad`: neither a file nor shipped
          |
          = help: did you mean `tpu_like_quad_core`?
          = help: shipped are eyeriss_like, hetero_quad_core, meta_prototype, testing_four_core, testing_two_core, tpu_like, tpu_like_quad_core
-    "#]]);
-    fails(dir, "show workload nothing_like_it", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "show workload nothing_like_it",
+        1,
+        expect![[r#"
         error: there is no workload `nothing_like_it`: neither a file nor shipped
          |
          = help: shipped are fsrcnn, resnet18
-    "#]]);
-    fails(dir, "cost -w resnet18 -a tpu_like --explain conv", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "cost -w resnet18 -a tpu_like --explain conv",
+        1,
+        expect![[r#"
         error: --explain: the workload has no layer `conv`; did you mean `conv1`?
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -60,69 +105,123 @@ fn folders_instead_of_files() {
     let dir = folder(&[]);
     std::fs::create_dir(dir.path().join("sub")).unwrap();
     std::fs::create_dir(dir.path().join("sub.yaml")).unwrap();
-    fails(dir.path(), "show workload sub", 1, expect![[r#"
+    fails(
+        dir.path(),
+        "show workload sub",
+        1,
+        expect![[r#"
         error: `sub` is a folder
          |
          = help: give the path of an ONNX file, or of a workload in YAML
-    "#]]);
-    fails(dir.path(), "show workload sub.yaml", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "show workload sub.yaml",
+        1,
+        expect![[r#"
         error: `sub.yaml` is a folder
          |
          = help: give the path of a workload file in YAML
-    "#]]);
-    fails(dir.path(), "show accelerator sub", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "show accelerator sub",
+        1,
+        expect![[r#"
         error: `sub` is a folder
          |
          = help: give the path of an accelerator or core file in YAML
-    "#]]);
-    fails(dir.path(), "show mapping sub.yaml", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "show mapping sub.yaml",
+        1,
+        expect![[r#"
         error: `sub.yaml` is a folder
          |
          = help: give the path of a mapping file in YAML
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn usage() {
     let dir = folder(&[]);
     let dir = dir.path();
-    fails(dir, "run -w resnet18", 2, expect![[r#"
+    fails(
+        dir,
+        "run -w resnet18",
+        2,
+        expect![[r#"
         error: the following required arguments were not provided:
           --accelerator <NAME|FILE>
 
         Usage: millstream run --workload <NAME|FILE> --accelerator <NAME|FILE>
 
         For more information, try '--help'.
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like --dim batch", 2, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like --dim batch",
+        2,
+        expect![[r#"
         error: invalid value 'batch' for '--dim <NAME=VALUE>': expected NAME=VALUE, for example batch=1
 
         For more information, try '--help'.
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like --dim batch=0", 2, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like --dim batch=0",
+        2,
+        expect![[r#"
         error: invalid value 'batch=0' for '--dim <NAME=VALUE>': the value must be a whole number above zero
 
         For more information, try '--help'.
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like --precision act=8", 2, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like --precision act=8",
+        2,
+        expect![[r#"
         error: invalid value 'act=8' for '--precision <PRECISION>': expected auto, file, or act=BITS,weight=BITS,partial=BITS
 
         For more information, try '--help'.
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like --policy ilq", 2, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like --policy ilq",
+        2,
+        expect![[r#"
         error: invalid value 'ilq' for '--policy <POLICY>'
           [possible values: ilp, greedy, fixed]
 
           tip: a similar value exists: 'ilp'
 
         For more information, try '--help'.
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like -o", 2, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like -o",
+        2,
+        expect![[r#"
         error: a value is required for '--output <DIR>' but none was supplied
 
         For more information, try '--help'.
-    "#]]);
-    fails(dir, "run -w resnet18 -a tpu_like --outptu out", 2, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "run -w resnet18 -a tpu_like --outptu out",
+        2,
+        expect![[r#"
         error: unexpected argument '--outptu' found
 
           tip: a similar argument exists: '--output'
@@ -130,22 +229,33 @@ fn usage() {
         Usage: millstream run --workload <NAME|FILE> --accelerator <NAME|FILE> --output <DIR>
 
         For more information, try '--help'.
-    "#]]);
-    fails(dir, "schema cores", 2, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "schema cores",
+        2,
+        expect![[r#"
         error: invalid value 'cores' for '<KIND>'
           [possible values: accelerator, core, mapping, workload, costs]
 
           tip: a similar value exists: 'core'
 
         For more information, try '--help'.
-    "#]]);
-    fails(dir, "rnu", 2, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir,
+        "rnu",
+        2,
+        expect![[r#"
         error: unrecognized subcommand 'rnu'
 
         Usage: millstream [OPTIONS] <COMMAND>
 
         For more information, try '--help'.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -156,12 +266,17 @@ fn no_core_executes_the_layer() {
         ("pool.yaml", include_bytes!("../../../hardware/cores/pooling.yaml")),
         ("dram.yaml", include_bytes!("../../../hardware/cores/dram.yaml")),
     ]);
-    fails(dir.path(), "run -w small.onnx -a a.yaml", 1, expect![[r#"
+    fails(
+        dir.path(),
+        "run -w small.onnx -a a.yaml",
+        1,
+        expect![[r#"
         error: layer y (Conv): no core executes it; core 0 executes MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool. Add Conv to the operator_types of a core, or name cores for it in a mapping
-    "#]]);
+    "#]],
+    );
 }
 
-/// One output row of 2^20 channels does not fit 64 KiB, and `--mode layer-by-layer` may not cut it.
+/// Every memory holds 8 bits: not even one partial sum of 16 bits.
 #[test]
 fn a_cn_too_large_for_any_core() {
     let core = include_str!("../../../hardware/cores/testing_core.yaml");
@@ -172,9 +287,14 @@ fn a_cn_too_large_for_any_core() {
         ("tiny.yaml", tiny.as_bytes()),
         ("dram.yaml", include_bytes!("../../../hardware/cores/dram.yaml")),
     ]);
-    fails(dir.path(), "run -w small.onnx -a a.yaml", 1, expect![[r#"
-        error: layer y on core 0 (testing_core): no loop order fits the memories: even the smallest tile of O needs 16 bits in rf_2B of 8 bits
-    "#]]);
+    fails(
+        dir.path(),
+        "run -w small.onnx -a a.yaml",
+        1,
+        expect![[r#"
+            error: layer y on core 0 (testing_core): no loop order fits the memories: even the smallest tile of O needs 16 bits in rf_2B of 8 bits; enlarge the memory or keep the layer off the core (`core_allocation`)
+        "#]],
+    );
 }
 
 #[test]
@@ -183,41 +303,61 @@ fn mappings_that_do_not_fit() {
         let dir = folder(&[("small.onnx", &small()), ("m.yaml", text.as_bytes())]);
         fails(dir.path(), "run -w small.onnx -a testing_two_core -m m.yaml", 1, expected);
     };
-    mapping("- name: y\n  core_allocation: [0, 9]\n", expect![[r#"
+    mapping(
+        "- name: y\n  core_allocation: [0, 9]\n",
+        expect![[r#"
         error: testing_two_core has no core 9
          --> m.yaml:2:24
           |
         2 |   core_allocation: [0, 9]
           |                        ^ its compute cores are 0, 1
-    "#]]);
-    mapping("- name: Conv\n  core_allocation: [0]\n- name: conv1\n", expect![[r#"
+    "#]],
+    );
+    mapping(
+        "- name: Conv\n  core_allocation: [0]\n- name: conv1\n",
+        expect![[r#"
         error: mapping entry `conv1` names neither a layer nor an operator of workload small
          --> m.yaml:3:9
           |
         3 | - name: conv1
           |         ^^^^^
-    "#]]);
-    mapping("- name: y\n  inter_core_tiling: ['Q, 2']\n", expect![[r#"
+    "#]],
+    );
+    mapping(
+        "- name: y\n  inter_core_tiling: ['Q, 2']\n",
+        expect![[r#"
         error: mapping entry `y`: layer y has no dimension Q; its dimensions: B, K, G, OX, OY, C, FX, FY
          --> m.yaml:1:9
           |
         1 | - name: y
           |         ^
-    "#]]);
-    mapping("- name: y\n  inter_core_tiling: ['K, 2']\n  allocation: [0]\n", expect![[r#"
+    "#]],
+    );
+    mapping(
+        "- name: y\n  inter_core_tiling: ['K, 2']\n  allocation: [0]\n",
+        expect![[r#"
         error: mapping entry `y`: layer y has 2 parts, but `allocation` names 1 cores
          --> m.yaml:1:9
           |
         1 | - name: y
           |         ^
-    "#]]);
-    mapping("layers: []\nfused_groups: [{layers: [z]}]\n", expect![[r#"
+    "#]],
+    );
+    mapping(
+        "layers: []\nfused_groups: [{layers: [z]}]\n",
+        expect![[r#"
         error: the mapping fuses layer `z`, which workload small does not have
-    "#]]);
+    "#]],
+    );
     let dir = folder(&[("small.onnx", &small())]);
-    fails(dir.path(), "run -w small.onnx -a testing_two_core --policy fixed", 1, expect![[r#"
+    fails(
+        dir.path(),
+        "run -w small.onnx -a testing_two_core --policy fixed",
+        1,
+        expect![[r#"
         error: --policy fixed needs a core for every layer, but the mapping leaves layer y open: give its entry an `allocation` or a single core (a result's mapping.yaml has them)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -226,24 +366,43 @@ fn costs_that_do_not_fit() {
         let dir = folder(&[("small.onnx", &small()), ("c.csv", text.as_bytes())]);
         fails(dir.path(), "run -w small.onnx -a testing_two_core --costs c.csv", 1, expected);
     };
-    costs("layer,core,energy_pj\ny,0,1\n", expect![[r#"
+    costs(
+        "layer,core,energy_pj\ny,0,1\n",
+        expect![[r#"
         error: c.csv:1: no column `latency_cycles`; a costs file needs layer, core, latency_cycles and energy_pj (found: layer, core, energy_pj)
-    "#]]);
-    costs("layer,core,latency_cycles,energy_pj\ny,0,-5,1\n", expect![[r#"
+    "#]],
+    );
+    costs(
+        "layer,core,latency_cycles,energy_pj\ny,0,-5,1\n",
+        expect![[r#"
         error: c.csv:2: column `latency_cycles` holds `-5`; expected a number that is not negative
-    "#]]);
-    costs("layer,core,latency_cycles,energy_pj\nz,0,5,1\n", expect![[r#"
+    "#]],
+    );
+    costs(
+        "layer,core,latency_cycles,energy_pj\nz,0,5,1\n",
+        expect![[r#"
         error: c.csv: a row for layer `z`, which workload small does not have; did you mean `y`?
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn dimensions_left_open() {
     let open = Model::input(&["batch", "4", "8", "8"]).node("Relu", &["x"], "y").output("y");
-    refuses("net.onnx", &open, "show workload net.onnx", expect![[r#"
+    refuses(
+        "net.onnx",
+        &open,
+        "show workload net.onnx",
+        expect![[r#"
         error: net.onnx: dimension 0 of tensor `x` is dynamic (`batch`): bind it with `--dim batch=VALUE`
-    "#]]);
-    refuses("net.onnx", &open, "show workload net.onnx --dim bach=1", expect![[r#"
+    "#]],
+    );
+    refuses(
+        "net.onnx",
+        &open,
+        "show workload net.onnx --dim bach=1",
+        expect![[r#"
         error: net.onnx: no dimension of this network is called `bach`; its dynamic dimensions: `batch`
-    "#]]);
+    "#]],
+    );
 }

@@ -5,7 +5,7 @@ use expect_test::expect;
 use std::process::{Command, Stdio};
 
 /// Every command and `show`'s parts.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 16] = [
     "",
     "run",
     "cost",
@@ -15,6 +15,11 @@ const COMMANDS: [&str; 11] = [
     "show accelerator",
     "show mapping",
     "show cns",
+    "show candidate",
+    "show placement",
+    "show schedule",
+    "show events",
+    "show ledger",
     "list",
     "schema",
 ];
@@ -46,6 +51,11 @@ fn the_examples_run() {
         "show workload my_network.onnx",
         "show mapping out/mapping.yaml",
         "show cns my_network.onnx tpu_like_quad_core --rows 4",
+        "show candidate out",
+        "show placement out",
+        "show schedule out",
+        "show events out",
+        "show ledger out",
         "list",
         "schema accelerator",
     ];
@@ -112,18 +122,38 @@ fn a_full_disk_is_an_error() {
 #[test]
 fn folders_of_results() {
     let dir = folder(&[("small.onnx", &super::model::small()), ("taken", b"")]);
-    fails(dir.path(), "run -w small.onnx -a testing_two_core -o taken", 1, expect![[r#"
+    fails(
+        dir.path(),
+        "run -w small.onnx -a testing_two_core -o taken",
+        1,
+        expect![[r#"
         error: -o taken: this is a file
          |
          = help: name a folder: the result has many files
-    "#]]);
-    fails(dir.path(), "run -w small.onnx -a testing_two_core -o taken/below", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "run -w small.onnx -a testing_two_core -o taken/below",
+        1,
+        expect![[r#"
         error: -o taken/below: cannot make the folder: Not a directory (os error 20)
-    "#]]);
-    fails(dir.path(), "check missing", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "check missing",
+        1,
+        expect![[r#"
         error: missing/inputs/workload.json: No such file or directory (os error 2); `check` needs the folder that `run -o DIR` wrote
-    "#]]);
-    fails(dir.path(), "check .", 1, expect![[r#"
+    "#]],
+    );
+    fails(
+        dir.path(),
+        "check .",
+        1,
+        expect![[r#"
         error: ./inputs/workload.json: No such file or directory (os error 2); `check` needs the folder that `run -o DIR` wrote
-    "#]]);
+    "#]],
+    );
 }
