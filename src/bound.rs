@@ -23,6 +23,7 @@ use crate::units::{Cycles, Picojoules};
 use crate::workload::{Dim, Layer, Origin};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 
 /// Lower bounds and what each is made of.
@@ -44,6 +45,14 @@ impl Bound {
     /// Bound on the energy-delay product.
     pub fn edp(&self) -> f64 {
         self.energy.0 * self.latency.0 as f64
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { latency, load, dram, path, energy } = self;
+        writeln!(f, "latency >= {latency}: load {load}, DRAM traffic {dram}, path {path}")?;
+        writeln!(f, "energy  >= {energy}")
     }
 }
 

@@ -13,6 +13,7 @@ use crate::ledger::{Costs, NodeCost};
 use crate::mapping::Mapping;
 use crate::overrides::CostOverrides;
 use crate::placement::{PlacedNode, Placement};
+use crate::table::Table;
 use crate::workload::nest::LoopNest;
 use crate::workload::{MemoryOperand, Workload};
 use rayon::prelude::*;
@@ -168,6 +169,42 @@ impl Costing<'_> {
             hints: entry.map_or_else(Vec::new, |entry| entry.spatial_hints.clone()),
             mix: self.options.mix,
         }
+    }
+}
+
+impl Costs {
+    /// One row per placed node: what each of its CNs costs.
+    pub fn table(&self, workload: &Workload, accelerator: &Accelerator, placement: &Placement) -> String {
+        let heading = [
+            "layer",
+            "core",
+            "cycles",
+            "ideal",
+            "temporal",
+            "stall",
+            "on-load",
+            "off-load",
+            "pJ",
+            "output bits",
+            "unrolled",
+        ];
+        let mut table = Table::new(&heading);
+        for (node, cost) in placement.nodes.iter().zip(&self.nodes) {
+            let NodeCost { cost, cycles, output_bits, .. } = cost;
+            let unrolled = cost.spatial.iter().map(|mapping| {
+                let loops = mapping.unrolled.iter().map(|(dim, factor)| format!("{dim} {factor}"));
+                format!("{}: {}", mapping.array_dim, loops.collect::<Vec<_>>().join(" x "))
+            });
+            let mut row = vec![workload.layer(node.layer).name.clone()];
+            row.push(accelerator.core(node.core).number.to_string());
+            row.push(cycles.0.to_string());
+            let parts = [cost.ideal, cost.temporal, cost.stall, cost.onload, cost.offload];
+            row.extend(parts.map(|part| part.0.to_string()));
+            row.extend([cost.energy.0.to_string(), output_bits.to_string()]);
+            row.push(unrolled.collect::<Vec<_>>().join(", "));
+            table.row(row);
+        }
+        table.to_string()
     }
 }
 

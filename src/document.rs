@@ -169,6 +169,10 @@ impl Reading {
         options.with_snippet = false;
         let root = serde_yaml::from_str_with_options(text, options)
             .map_err(|error| syntax_error(&source, &error))?;
+        if matches!(root, Node { value: Value::Null, .. }) {
+            let error = Diagnostic::new("the file holds nothing").help("it is empty or all comments");
+            return Err(error.at(&source, 0..0).into());
+        }
         let reading = Self { source, errors: Vec::new(), unmodelled: BTreeSet::new(), outermost: None };
         Ok((reading, root))
     }
@@ -197,8 +201,13 @@ fn syntax_error(source: &Arc<Source>, error: &serde_yaml::Error) -> Diagnostics 
         let error = error.help("indent by spaces: YAML allows no tabs there");
         return error.at(source, start..start + 1).label("a tab stands here").into();
     }
-    if source.text.trim().is_empty() {
-        diagnostic.message = "the file is empty".to_owned();
+    if message.starts_with("budget breached") {
+        diagnostic.message = "the file holds too many values".to_owned();
+        diagnostic = diagnostic.help("aliases (`*name`) count as often as they stand for a value");
+    } else if message.starts_with("recursion limit") {
+        diagnostic.message = "lists and maps are nested too deeply".to_owned();
+    } else if message.starts_with("non-finite") {
+        diagnostic.message = "a number must be finite".to_owned();
     }
     match error.location() {
         Some(location) => {
@@ -239,6 +248,7 @@ impl Node {
             Value::Null => "nothing".to_owned(),
             Value::Bool(value) => format!("`{value}`"),
             Value::Integer(value) => format!("`{value}`"),
+            Value::Real(value) if value.abs() >= 1e15 => format!("`{value:e}`"),
             Value::Real(value) => format!("`{value}`"),
             Value::Text(value) => format!("`{value}`"),
             Value::List(_) => "a list".to_owned(),
@@ -356,7 +366,12 @@ impl Node {
         owner: &'a Node,
     ) -> Option<Fields<'a>> {
         let Value::Map(entries) = &self.value else {
-            return self.expected(reading, keys.of, "a map");
+            let names: Vec<_> = keys.names().collect();
+            let error = Diagnostic::new(format!("{} must be a map", keys.of));
+            let error = error.label(format!("this is {}", self.describe()));
+            reading
+                .error(self, error.help(format!("write `key: value` lines; keys are {}", names.join(", "))));
+            return None;
         };
         report_duplicates(entries, reading, keys.of, keys.repeatable);
         let outermost = *reading.outermost.get_or_insert(keys);

@@ -14,6 +14,7 @@ use crate::cost::Cost;
 use crate::ids::{CoreId, PoolId, ResourceId};
 use crate::placement::Placement;
 use crate::schedule::Traffic;
+use crate::table::Table;
 use crate::units::{Cycles, Picojoules};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -116,6 +117,29 @@ impl Ledger {
     /// Total energy, summed in row order.
     pub fn total(&self) -> Picojoules {
         self.rows.iter().map(LedgerRow::energy).sum()
+    }
+
+    /// One row per component, action and unit cost, then the total.
+    pub fn table(&self, accelerator: &Accelerator) -> String {
+        let mut table = Table::new(&["component", "action", "count", "pJ each", "pJ"]);
+        for row in &self.rows {
+            let component = match row.component {
+                Component::Array(core) => format!("array of core {}", accelerator.core(core).number),
+                Component::Memory(core, memory) => {
+                    let name = &accelerator.kind(core).memories[memory as usize].name;
+                    format!("{name} of core {}", accelerator.core(core).number)
+                }
+                Component::Link(link) => format!("connection {link}"),
+            };
+            let action = format!("{:?}", row.action).to_lowercase();
+            let (unit, energy) = (row.unit.0.to_string(), row.energy().0.to_string());
+            table.row(vec![component, action, row.count.to_string(), unit, energy]);
+        }
+        format!(
+            "{table}
+total {} pJ\n",
+            self.total().0
+        )
     }
 
     /// Energy by kind of component.

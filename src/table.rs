@@ -35,17 +35,36 @@ impl Table {
     }
 
     pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         for row in &self.rows {
             let mut line = String::new();
-            for (column, cell) in row.iter().enumerate() {
-                let widths = self.rows.iter().map(|row| row[column].chars().count());
-                let width = widths.max().unwrap_or(0);
-                line += &format!("  {cell:<width$}");
+            for (cell, width) in row.iter().zip(&widths) {
+                line += "  ";
+                line += &left(cell, *width);
             }
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
+}
+
+/// A text with blanks behind it. Unlike a format's width, which ends at 65 535 letters, the width may be
+/// that of any name of a file.
+pub(crate) fn left(text: &str, width: usize) -> String {
+    text.to_owned() + &" ".repeat(width.saturating_sub(text.chars().count()))
+}
+
+/// A text with blanks in front of it.
+pub(crate) fn right(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(text.chars().count())) + text
 }
 
 /// `0-3, 6`: numbers with runs drawn together.
@@ -69,6 +88,13 @@ pub(crate) fn runs(numbers: impl Iterator<Item = u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_may_be_longer_than_a_format_allows() {
+        let name = "x".repeat(70_000);
+        assert_eq!(left("a", 70_000).len(), 70_000);
+        assert_eq!(right(&name, 3), name);
+    }
 
     #[test]
     fn runs_are_drawn_together() {

@@ -7,7 +7,7 @@
 use super::keys::{ARRAY, CORE, MEMORY};
 use super::{Array, ArrayMapping, CoreKind, Memory, ports};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::{Fields, Node, Reading};
+use crate::document::{Fields, Node, Reading, Value};
 use crate::units::{Bits, Picojoules};
 use crate::workload::{Dim, MemoryOperand};
 
@@ -40,7 +40,8 @@ pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
     let memories = fields.required(reading, "memories");
     let memories = memories.and_then(|node| memories_of(reading, node, &dims));
     let role = fields.get("type").map_or(Some(None), |node| role(reading, node).map(Some));
-    let operator_types = fields.get("operator_types").map(|node| texts(reading, node, "an operator"));
+    let operator_types =
+        fields.get("operator_types").map(|node| texts(reading, node, "`operator_types`", "an operator"));
     let dataflows = fields.get("dataflows").map(|node| array_mappings(reading, node, array.as_ref()));
     let no_overlap = fields
         .get("overlap_transfers")
@@ -123,7 +124,7 @@ fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
     let unit_energy = either(reading, &fields, "unit_energy", "multiplier_energy");
     let unit_area = either(reading, &fields, "unit_area", "multiplier_area");
     let names = fields.required(reading, "dimensions");
-    let names = names.map(|node| texts(reading, node, "an array dimension"));
+    let names = names.map(|node| texts(reading, node, "`dimensions`", "an array dimension"));
     let sizes_node = fields.required(reading, "sizes")?;
     let sizes: Vec<Option<u64>> = (sizes_node.list(reading, "`sizes`")?.iter())
         .map(|node| node.whole(reading, "the size of an array dimension"))
@@ -172,9 +173,11 @@ fn memory(reading: &mut Reading, key: &Node, node: &Node, dims: &[String]) -> Op
     let shared = fields.get("shared_instance");
     let shared_instance = shared.and_then(|node| node.text(reading, "`shared_instance`"));
     let operands = operands?;
-    if let (true, Some(node)) = (operands.is_empty() && reading.errors.is_empty(), fields.get("operands")) {
+    let empty = |node: &&Node| matches!(&node.value, Value::List(items) if items.is_empty());
+    if let Some(node) = fields.get("operands").filter(empty) {
         let error = Diagnostic::new(format!("memory `{name}` holds no operand"));
         reading.error(node, error.help("list what it holds, for example `[I1, I2, O]`, or drop the memory"));
+        return None;
     }
     let ports = ports::read(reading, &fields, key, &operands);
     Some(Memory {
@@ -242,8 +245,8 @@ fn position(reading: &mut Reading, node: &Node, name: &str, dims: &[String]) -> 
 }
 
 /// Text items of a list.
-pub(super) fn texts(reading: &mut Reading, node: &Node, what: &str) -> Vec<String> {
-    let items = node.list(reading, &format!("a list of which each item is {what}"));
+pub(super) fn texts(reading: &mut Reading, node: &Node, list: &str, what: &str) -> Vec<String> {
+    let items = node.list(reading, list);
     (items.unwrap_or_default().iter()).filter_map(|item| item.text(reading, what)).collect()
 }
 

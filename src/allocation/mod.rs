@@ -17,6 +17,8 @@ pub mod space;
 pub mod surrogate;
 pub mod vary;
 
+mod show;
+
 use crate::fusion::Tiling;
 use crate::ids::CoreId;
 use serde::{Deserialize, Serialize};

@@ -7,6 +7,7 @@
 
 use super::Candidate;
 use crate::accelerator::Accelerator;
+use crate::diagnostic::nearest;
 use crate::fusion::{Cut, LayerTiling, Stack, Tiling};
 use crate::ids::CoreId;
 use crate::mapping::{Mapping, MappingEntry, Pieces, Split};
@@ -293,7 +294,10 @@ fn eligible(
     }
     let executes = accelerator.compute_cores().map(|core| {
         let operators = accelerator.kind(core).operator_types.as_deref().unwrap_or_default();
-        format!("core {} executes {}", accelerator.core(core).number, operators.join(", "))
+        let near = nearest(&layer.operator, operators.iter().map(String::as_str));
+        let hint =
+            near.map_or_else(String::new, |near| format!(" (is `{near}` meant as {}?)", layer.operator));
+        format!("core {} executes {}{hint}", accelerator.core(core).number, operators.join(", "))
     });
     Err(SpaceError::NoCore {
         layer: layer.name.clone(),

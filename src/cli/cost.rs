@@ -9,6 +9,7 @@ use crate::ids::{ClassId, CoreId, LayerId};
 use crate::ledger::NodeCost;
 use crate::pipeline::Problem;
 use crate::placement::{PlacedNode, place_operands};
+use crate::table::left;
 use crate::units::three_digits;
 use clap::Args;
 use rayon::prelude::*;
@@ -152,14 +153,21 @@ fn print_table(rows: &[Row], out: &mut Output) -> Result<(), Failure> {
     let width = rows.iter().map(|row| row.layer.chars().count()).max().unwrap_or(5).max(5);
     let core = rows.iter().map(|row| row.core.chars().count()).max().unwrap_or(4).max(4);
     out.line(format_args!(
-        "{:<width$}  {:<core$}  {:>14}  {:>12}  {:>12}  {:>10}  {:>9}  {:>9}  spatial",
-        "layer", "core", "energy pJ", "cycles", "ideal", "stall", "on-load", "off-load"
+        "{}  {}  {:>14}  {:>12}  {:>12}  {:>10}  {:>9}  {:>9}  spatial",
+        left("layer", width),
+        left("core", core),
+        "energy pJ",
+        "cycles",
+        "ideal",
+        "stall",
+        "on-load",
+        "off-load"
     ))?;
     for row in rows {
         out.line(format_args!(
-            "{:<width$}  {:<core$}  {:>14.1}  {:>12}  {:>12}  {:>10}  {:>9}  {:>9}  {}",
-            row.layer,
-            row.core,
+            "{}  {}  {:>14.1}  {:>12}  {:>12}  {:>10}  {:>9}  {:>9}  {}",
+            left(&row.layer, width),
+            left(&row.core, core),
             row.energy_pj,
             row.latency_cycles,
             row.ideal_cycles,
@@ -171,9 +179,9 @@ fn print_table(rows: &[Row], out: &mut Output) -> Result<(), Failure> {
     }
     let total = |value: fn(&Row) -> f64| rows.iter().map(value).sum::<f64>();
     out.line(format_args!(
-        "{:<width$}  {:<core$}  {:>14.1}  {:>12}  {:>12}",
-        "total",
-        "",
+        "{}  {}  {:>14.1}  {:>12}  {:>12}",
+        left("total", width),
+        left("", core),
         total(|row| row.energy_pj),
         total(|row| row.latency_cycles),
         total(|row| row.ideal_cycles)

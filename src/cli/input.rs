@@ -127,6 +127,11 @@ fn of_onnx(path: &Path, error: OnnxError) -> Diagnostics {
         OnnxError::Open { source, .. } => {
             return unreadable(path, source, "an ONNX file, or of a workload in YAML");
         }
+        OnnxError::Tensor { reason, .. } | OnnxError::Invalid { reason, .. }
+            if reason.ends_with("too large") =>
+        {
+            "an axis may have up to 2^30 elements, a tensor up to 2^50"
+        }
         OnnxError::NotOnnx { .. } => {
             "`-w` takes ONNX files, and workloads in YAML by files that end in .yaml"
         }
@@ -137,7 +142,14 @@ fn of_onnx(path: &Path, error: OnnxError) -> Diagnostics {
         }
         _ => "the file contradicts ONNX: export it again, or check it with ONNX's own checker",
     };
-    let error = Diagnostic::new(format!("{}: {error}", path.display()));
+    let name = path.display();
+    let error = Diagnostic::new(match &error {
+        OnnxError::NotOnnx { reason, .. } => format!("`{name}` is not an ONNX model: {reason}"),
+        OnnxError::Damaged { reason, .. } => {
+            format!("`{name}` is a truncated or damaged ONNX model: {reason}")
+        }
+        error => format!("{name}: {error}"),
+    });
     if help.is_empty() { error.into() } else { error.help(help).into() }
 }
 

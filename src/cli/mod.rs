@@ -76,7 +76,7 @@ enum Command {
     /// Verify a saved result from its inputs and event log.
     #[command(after_help = "Example:\n  millstream check out")]
     Check(check::CheckArgs),
-    /// Print a workload, an accelerator, a mapping or the CNs of a workload.
+    /// Print a workload, an accelerator, a mapping, CNs, or a part of a saved result.
     #[command(after_help = "Example:\n  millstream show accelerator tpu_like_quad_core")]
     Show(show::ShowArgs),
     /// List the networks and accelerators that are compiled in.

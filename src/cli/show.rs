@@ -7,6 +7,9 @@ use crate::cn::refine::refine;
 use crate::fusion::stacks::{Stacking, stacks};
 use crate::fusion::{LayerTiling, Tiling};
 use crate::mapping::Mapping;
+use crate::pipeline::Evaluation;
+use crate::report::saved::{self, Saved};
+use crate::schedule::show::Names;
 use crate::{allocation, library};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -55,6 +58,65 @@ enum What {
         #[command(flatten)]
         reading: ReadingArgs,
     },
+    /// Stacks, cuts, ranks and cores of a saved result.
+    #[command(after_help = "Example:\n  millstream show candidate out")]
+    Candidate {
+        /// Folder of the result.
+        dir: PathBuf,
+    },
+    /// The pool of every operand in a saved result.
+    #[command(after_help = "Example:\n  millstream show placement out")]
+    Placement {
+        /// Folder of the result.
+        dir: PathBuf,
+    },
+    /// Times of all CNs, the critical path, use of cores and pools in a saved result.
+    #[command(after_help = "Example:\n  millstream show schedule out")]
+    Schedule {
+        /// Folder of the result.
+        dir: PathBuf,
+    },
+    /// The event log of a saved result, one line per event.
+    #[command(after_help = "Example:\n  millstream show events out")]
+    Events {
+        /// Folder of the result.
+        dir: PathBuf,
+    },
+    /// Where the energy of a saved result goes, count by count.
+    #[command(after_help = "Example:\n  millstream show ledger out")]
+    Ledger {
+        /// Folder of the result.
+        dir: PathBuf,
+    },
+}
+
+/// The parts of a saved result.
+fn result(what: &What, format: Format, out: &mut Output) -> Result<(), Failure> {
+    let (What::Candidate { dir }
+    | What::Placement { dir }
+    | What::Schedule { dir }
+    | What::Events { dir }
+    | What::Ledger { dir }) = what
+    else {
+        return Ok(());
+    };
+    let Saved { problem, candidate, graph, evaluation } = saved::load(dir)?;
+    let (workload, accelerator) = (&problem.workload, &problem.accelerator);
+    let Evaluation { placement, schedule, ledger, .. } = &evaluation;
+    let log = schedule.log.clone().unwrap_or_default();
+    let names = Names { workload, accelerator, graph: &graph, placement };
+    match (what, format) {
+        (What::Candidate { .. }, Format::Json) => out.json(&candidate),
+        (What::Candidate { .. }, Format::Table) => out.print(candidate.table(workload, accelerator)),
+        (What::Placement { .. }, Format::Json) => out.json(placement),
+        (What::Placement { .. }, Format::Table) => out.print(placement.table(workload, accelerator)),
+        (What::Events { .. }, Format::Json) => out.json(&log),
+        (What::Events { .. }, Format::Table) => out.print(log.lines(names)),
+        (What::Ledger { .. }, Format::Json) => out.json(ledger),
+        (What::Ledger { .. }, Format::Table) => out.print(ledger.table(accelerator)),
+        (_, Format::Json) => out.json(schedule),
+        (_, Format::Table) => out.print(schedule.table(names)),
+    }
 }
 
 pub(super) fn show(args: &ShowArgs, format: Format, out: &mut Output) -> Result<(), Failure> {
@@ -74,6 +136,7 @@ pub(super) fn show(args: &ShowArgs, format: Format, out: &mut Output) -> Result<
                 Format::Table => out.print(graph.table(&workload)),
             }
         }
+        what => result(what, format, out),
     }
 }
 

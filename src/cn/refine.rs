@@ -45,7 +45,10 @@ pub enum RefineError {
     },
 }
 
-/// Most CNs, fragments or readers of a graph.
+/// Most CNs of a graph. A CN takes some hundred bytes, so that this many fit into a few gigabytes.
+const CNS: u64 = 1 << 24;
+
+/// Most fragments or readers of a graph.
 const LIMIT: u64 = 1 << 30;
 
 /// Index sets of one operand region, before fragments are known: boxes of (tensor, set per axis).
@@ -116,6 +119,16 @@ fn refuse_reduction_splits(layer: &Layer, cuts: &LayerTiling) -> Result<(), Refi
 /// Tiles per dimension, parts, and CN numbering: cut dimensions listed first in `intra` are fastest,
 /// then the other cut dimensions from the last to the first.
 fn layer_grid(layer: &Layer, cuts: &LayerTiling, first: u64) -> Result<LayerGrid, RefineError> {
+    let pieces = |dim: usize| {
+        let cuts = cuts.intra.iter().chain(&cuts.inter).filter(|cut| cut.dim == dim);
+        cuts.map(|cut| layer.dims[dim].size.div_ceil(cut.tile)).max().unwrap_or(1)
+    };
+    // Before the tiles are made: they need memory themselves.
+    let least = (0..layer.dims.len()).map(pieces).fold(1, u64::saturating_mul);
+    let too_many = |count| RefineError::TooMany { count, what: "CNs", limit: CNS };
+    if least > CNS {
+        return Err(too_many(least));
+    }
     let mut part_stride = 1u64;
     let mut dims: Vec<DimGrid> = vec![DimGrid { tiles: vec![], part: vec![], stride: 1 }; layer.dims.len()];
     for dim in (0..layer.dims.len()).rev() {
@@ -139,11 +152,11 @@ fn layer_grid(layer: &Layer, cuts: &LayerTiling, first: u64) -> Result<LayerGrid
     let others = (0..dims.len()).rev().filter(|dim| !cuts.intra.iter().any(|cut| cut.dim == *dim));
     let mut count = 1u64;
     for dim in listed.chain(others) {
-        dims[dim].stride = count.min(LIMIT) as u32;
+        dims[dim].stride = count.min(CNS) as u32;
         count = count.saturating_mul(dims[dim].tiles.len() as u64);
     }
-    if first + count > LIMIT {
-        return Err(RefineError::TooMany { count: first + count, what: "CNs", limit: LIMIT });
+    if first + count > CNS {
+        return Err(too_many(first + count));
     }
     let (first, count, parts) = (CnId(first as u32), count as u32, part_stride as u32);
     Ok(LayerGrid { first, count, parts, dims, operands: Vec::new() })

@@ -245,7 +245,7 @@ pub enum CostError {
     },
     /// No loop order fits.
     #[error(
-        "no loop order fits the memories: even the smallest tile of {operand} needs {needed} bits in {memory} of {available} bits"
+        "no loop order fits the memories: even the smallest tile of {operand} needs {needed} bits in {memory} of {available} bits; enlarge the memory or keep the layer off the core (`core_allocation`)"
     )]
     DoesNotFit {
         /// Operand that does not fit.

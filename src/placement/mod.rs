@@ -9,6 +9,8 @@
 //! Placement tests each CN alone, at the capacity of its pools; co-resident fragments of other CNs
 //! are left to eviction.
 
+mod show;
+
 use crate::accelerator::Accelerator;
 use crate::allocation::Candidate;
 use crate::cn::{CnClass, CnGraph};

@@ -8,6 +8,7 @@ use crate::accelerator::route::Routes;
 use crate::allocation::Candidate;
 use crate::allocation::space::{Space, SpaceError};
 use crate::bound::bound;
+use crate::cn::CnGraph;
 use crate::cost::{CostTable, SearchOptions};
 use crate::costing::cost;
 use crate::ledger::Ledger;
@@ -66,8 +67,26 @@ pub enum SavedError {
     Evaluate(#[from] EvaluateError),
 }
 
+/// A result, read back.
+pub struct Saved {
+    /// Its inputs.
+    pub problem: Problem,
+    /// Its candidate.
+    pub candidate: Candidate,
+    /// The CN graph, built again.
+    pub graph: CnGraph,
+    /// Placement and costs, built again; schedule and energy as claimed.
+    pub evaluation: Evaluation,
+}
+
 /// Verifies the result in `dir`.
 pub fn check(dir: &Path) -> Result<Report, SavedError> {
+    let Saved { problem, candidate, graph, evaluation } = load(dir)?;
+    Ok(check_evaluation(&problem, &graph, &candidate, &evaluation, &bound(&problem)))
+}
+
+/// Reads the result in `dir`.
+pub fn load(dir: &Path) -> Result<Saved, SavedError> {
     let workload: Workload = json(dir, "inputs/workload.json")?;
     let accelerator: Accelerator = json(dir, "inputs/accelerator.json")?;
     let mapping: Mapping = json(dir, "inputs/mapping.json")?;
@@ -96,7 +115,7 @@ pub fn check(dir: &Path) -> Result<Report, SavedError> {
     let schedule = Schedule { log: Some(log(dir)?), ..claims.schedule };
     let energy = claims.ledger.split(&problem.accelerator);
     let evaluation = Evaluation { placement, costs, schedule, ledger: claims.ledger, energy };
-    Ok(check_evaluation(&problem, &graph, &candidate, &evaluation, &bound(&problem)))
+    Ok(Saved { problem, candidate, graph, evaluation })
 }
 
 fn text(dir: &Path, name: &str) -> Result<String, SavedError> {

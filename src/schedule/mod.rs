@@ -14,6 +14,7 @@ mod expected;
 mod fair;
 mod flows;
 mod memory;
+pub mod show;
 mod why;
 
 use crate::accelerator::Accelerator;

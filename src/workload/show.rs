@@ -2,6 +2,7 @@
 
 use super::{Layer, Operand, Origin, Workload};
 use crate::ids::TensorId;
+use crate::table::{left, right};
 use std::fmt;
 
 impl fmt::Display for Workload {
@@ -38,6 +39,9 @@ impl fmt::Display for Workload {
     }
 }
 
+/// Folded nodes of a layer that are listed.
+const FOLDED: usize = 8;
+
 impl Workload {
     fn row(&self, index: usize) -> [String; 7] {
         let layer = &self.layers[index];
@@ -45,7 +49,11 @@ impl Workload {
         let inputs: Vec<String> = layer.inputs().iter().filter_map(|operand| self.input(operand)).collect();
         let name = match layer.folded.as_slice() {
             [] => layer.name.clone(),
-            folded => format!("{} + {}", layer.name, folded.join(" + ")),
+            folded if folded.len() <= FOLDED => format!("{} + {}", layer.name, folded.join(" + ")),
+            folded => {
+                let (shown, rest) = folded.split_at(FOLDED);
+                format!("{} + {} + {} more", layer.name, shown.join(" + "), rest.len())
+            }
         };
         let weights = self.weights(layer);
         [
@@ -87,8 +95,8 @@ fn write_row(f: &mut fmt::Formatter<'_>, row: &[String; 7], widths: &[usize; 7])
     for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
         // Numbers are aligned at their last digit.
         let padded = match column {
-            0 | 5 | 6 => format!("{cell:>width$}"),
-            _ => format!("{cell:<width$}"),
+            0 | 5 | 6 => right(cell, *width),
+            _ => left(cell, *width),
         };
         line.push_str(&padded);
         line.push_str("  ");

@@ -84,8 +84,9 @@ fn layer<'a>(reading: &mut Reading, node: &'a Node) -> Option<FileLayer<'a>> {
     let name = fields.get("name").map(|node| node.text(reading, "a layer's name"));
     let operator = fields.required(reading, "operator_type");
     let operator = operator.and_then(|node| node.text(reading, "`operator_type`"));
-    let dims = loop_dims(reading, &fields);
-    let known = dims.as_deref().unwrap_or_default();
+    // Without loops every name below would be unknown.
+    let dims = loop_dims(reading, &fields)?;
+    let known = dims.as_slice();
     let relations = fields.get("dimension_relations");
     let relations = relations.map_or(Vec::new(), |node| equation::relations(reading, node, known));
     let equation_node = fields.required(reading, "equation");
@@ -93,7 +94,7 @@ fn layer<'a>(reading: &mut Reading, node: &'a Node) -> Option<FileLayer<'a>> {
     if reading.errors.len() > before {
         return None;
     }
-    let (id, dims, equation) = (id?, dims?, equation?);
+    let (id, equation) = (id?, equation?);
     let bits = precisions(reading, &fields, &equation);
     let sources = sources(reading, &fields, &equation);
     let constants = constants(reading, &fields, &equation);

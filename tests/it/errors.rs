@@ -110,12 +110,14 @@ fn syntax_duplicates_and_types() {
         "size: 1024",
         "size: 2 KiB",
         expect![[r#"
-        error: the size of a memory must be a whole number from 0
-         --> a.yaml:4:11
-          |
-        4 |     size: 2 KiB
-          |           ^^^^^ this is `2 KiB`
-    "#]],
+            error: the size of a memory must be a whole number from 1
+             --> a.yaml:4:11
+              |
+            4 |     size: 2 KiB
+              |           ^^^^^ this is `2 KiB`
+              |
+              = help: write the number alone: the unit of a key is fixed (docs/formats.md)
+        "#]],
     );
     refused(
         CORE,
@@ -568,7 +570,7 @@ fn all_errors_are_reported_at_once() {
     let messages: Vec<_> = errors.errors().iter().map(|error| error.message.as_str()).collect();
     expect![[r#"
         unknown key `unit_aera` in an operational array
-        the size of a memory must be a whole number from 0
+        the size of a memory must be a whole number from 1
         unknown port type `raed`"#]]
     .assert_eq(&messages.join("\n"));
 }

@@ -11,6 +11,7 @@ mod fixture;
 mod hardware;
 mod invariance;
 mod layout;
+mod line;
 mod mapping;
 mod networks;
 mod peers;

@@ -14,35 +14,35 @@ fn other_files() {
     refused(
         b"",
         expect![[r#"
-        error: net.onnx: `net` is not an ONNX model: the file is empty
-         |
-         = help: `-w` takes ONNX files, and workloads in YAML by files that end in .yaml
-    "#]],
+            error: `net.onnx` is not an ONNX model: the file is empty
+             |
+             = help: `-w` takes ONNX files, and workloads in YAML by files that end in .yaml
+        "#]],
     );
     refused(
         b"hello, world",
         expect![[r#"
-        error: net.onnx: `net` is not an ONNX model: it is text
-         |
-         = help: `-w` takes ONNX files, and workloads in YAML by files that end in .yaml
-    "#]],
+            error: `net.onnx` is not an ONNX model: it is text
+             |
+             = help: `-w` takes ONNX files, and workloads in YAML by files that end in .yaml
+        "#]],
     );
     refused(
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
         expect![[r#"
-        error: net.onnx: `net` is not an ONNX model: its first bytes are not those of a protobuf model
-         |
-         = help: `-w` takes ONNX files, and workloads in YAML by files that end in .yaml
-    "#]],
+            error: `net.onnx` is not an ONNX model: its first bytes are not those of a protobuf model
+             |
+             = help: `-w` takes ONNX files, and workloads in YAML by files that end in .yaml
+        "#]],
     );
     let model = small();
     refused(
         &model[..model.len() / 2],
         expect![[r#"
-        error: net.onnx: `net` is a truncated or damaged ONNX model: failed to decode Protobuf message: Model.graph: buffer underflow
-         |
-         = help: export or download the file again
-    "#]],
+            error: `net.onnx` is a truncated or damaged ONNX model: failed to decode Protobuf message: Model.graph: buffer underflow
+             |
+             = help: export or download the file again
+        "#]],
     );
 }
 
@@ -102,10 +102,10 @@ fn absurd_sizes() {
     refused(
         &relu(&["9999999999", "9999999999"]),
         expect![[r#"
-        error: net.onnx: tensor `x`: the shape 9999999999x9999999999 is too large
-         |
-         = help: the file contradicts ONNX: export it again, or check it with ONNX's own checker
-    "#]],
+            error: net.onnx: tensor `x`: the shape 9999999999x9999999999 is too large
+             |
+             = help: an axis may have up to 2^30 elements, a tensor up to 2^50
+        "#]],
     );
     refused(
         &relu(&["1", "-4", "8", "8"]),
@@ -122,10 +122,10 @@ fn absurd_sizes() {
     refused(
         &relu(&["9223372036854775807", "9223372036854775807"]),
         expect![[r#"
-        error: net.onnx: tensor `x`: the shape 9223372036854775807x9223372036854775807 is too large
-         |
-         = help: the file contradicts ONNX: export it again, or check it with ONNX's own checker
-    "#]],
+            error: net.onnx: tensor `x`: the shape 9223372036854775807x9223372036854775807 is too large
+             |
+             = help: an axis may have up to 2^30 elements, a tensor up to 2^50
+        "#]],
     );
     let window = |kernel: &[i64], strides: &[i64]| {
         let attributes: [(&str, &[i64]); 2] = [("kernel_shape", kernel), ("strides", strides)];
@@ -170,10 +170,10 @@ fn absurd_sizes() {
     refused(
         &weight(&[i64::MAX, 4, 3, 3]),
         expect![[r#"
-        error: net.onnx: tensor `w`: the shape 9223372036854775807x4x3x3 is too large
-         |
-         = help: the file contradicts ONNX: export it again, or check it with ONNX's own checker
-    "#]],
+            error: net.onnx: tensor `w`: the shape 9223372036854775807x4x3x3 is too large
+             |
+             = help: an axis may have up to 2^30 elements, a tensor up to 2^50
+        "#]],
     );
     refused(
         &weight(&[]),
@@ -185,13 +185,19 @@ fn absurd_sizes() {
     );
 }
 
-/// More CNs than 2^32 and a file that asks for 10^9 rows: refused by count, not by running out of memory.
+/// 10^9 rows, each a CN: refused by count, not by running out of memory.
 #[test]
 fn absurd_counts() {
     let tall = Model::input(&["1", "1", "1000000000", "1"]).weight("w", &[1, 1, 1, 1]);
     let tall = tall.node("Conv", &["x", "w"], "v").weight("u", &[1, 1, 1, 1]).node("Conv", &["v", "u"], "y");
     let dir = folder(&[("net.onnx", &tall.output("y"))]);
     let output = run(dir.path(), "show cns net.onnx tpu_like_quad_core");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    expect![[r#"
+        error: the tiling gives 1000000000 CNs, more than 16777216: use coarser tiles
+    "#]]
+    .assert_eq(&text(&output.stderr));
+    let output = run(dir.path(), "run -w net.onnx -a testing_two_core");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
     expect![[""]].assert_eq(&text(&output.stderr));
 }

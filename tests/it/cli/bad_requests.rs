@@ -276,7 +276,7 @@ fn no_core_executes_the_layer() {
     );
 }
 
-/// One output row of 2^20 channels does not fit 64 KiB, and `--mode layer-by-layer` may not cut it.
+/// Every memory holds 8 bits: not even one partial sum of 16 bits.
 #[test]
 fn a_cn_too_large_for_any_core() {
     let core = include_str!("../../../hardware/cores/testing_core.yaml");
@@ -292,8 +292,8 @@ fn a_cn_too_large_for_any_core() {
         "run -w small.onnx -a a.yaml",
         1,
         expect![[r#"
-        error: layer y on core 0 (testing_core): no loop order fits the memories: even the smallest tile of O needs 16 bits in rf_2B of 8 bits
-    "#]],
+            error: layer y on core 0 (testing_core): no loop order fits the memories: even the smallest tile of O needs 16 bits in rf_2B of 8 bits; enlarge the memory or keep the layer off the core (`core_allocation`)
+        "#]],
     );
 }
 

@@ -5,7 +5,7 @@ use expect_test::expect;
 use std::process::{Command, Stdio};
 
 /// Every command and `show`'s parts.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 16] = [
     "",
     "run",
     "cost",
@@ -15,6 +15,11 @@ const COMMANDS: [&str; 11] = [
     "show accelerator",
     "show mapping",
     "show cns",
+    "show candidate",
+    "show placement",
+    "show schedule",
+    "show events",
+    "show ledger",
     "list",
     "schema",
 ];
@@ -46,6 +51,11 @@ fn the_examples_run() {
         "show workload my_network.onnx",
         "show mapping out/mapping.yaml",
         "show cns my_network.onnx tpu_like_quad_core --rows 4",
+        "show candidate out",
+        "show placement out",
+        "show schedule out",
+        "show events out",
+        "show ledger out",
         "list",
         "schema accelerator",
     ];
