@@ -12,6 +12,7 @@ use crate::allocation::space::{SpaceError, intra_cuts};
 use crate::allocation::surrogate::{Predicted, build, predict};
 use crate::bound::{Bound, bound};
 use crate::cn::CnGraph;
+use crate::cn::refine::check_count;
 use crate::cost::{CostTable, Objective};
 use crate::fusion::stacks::{Stacking, from_names, stacks};
 use crate::fusion::{Cut, Stack};
@@ -250,6 +251,7 @@ fn attempt(
 ) -> Result<Vec<Tried>, RunError> {
     let _span = tracing::info_span!("allocate", stacks = base.stacks.len()).entered();
     let start = Instant::now();
+    check_count(&problem.workload, &base.intra).map_err(EvaluateError::Refine)?;
     let surrogate = build(problem, &problem.space, &base.stacks, &base.intra, table)?;
     *seconds.entry("cost").or_default() += start.elapsed().as_secs_f64();
     let proposals = propose(

@@ -52,8 +52,7 @@ impl Schedule {
             cns.row(row);
         }
         let mut critical = Table::new(&["from", "to", "critical path"]);
-        // The chain is stored from its end.
-        for step in self.critical.iter().rev() {
+        for step in &self.critical {
             let what = match step.kind {
                 CriticalKind::Cn(cn) => format!("{} runs", names.cn(cn)),
                 CriticalKind::Transfer(cn) => format!("{} waits for a transfer", names.cn(cn)),

@@ -195,7 +195,8 @@ fn absurd_counts() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
     expect![[r#"
         error: the tiling gives 1000000000 CNs, more than 16777216: use coarser tiles
-    "#]].assert_eq(&text(&output.stderr));
+    "#]]
+    .assert_eq(&text(&output.stderr));
     let output = run(dir.path(), "run -w net.onnx -a testing_two_core");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
     expect![[""]].assert_eq(&text(&output.stderr));
