@@ -128,6 +128,8 @@ pub(crate) struct Reading {
     pub(crate) errors: Vec<Diagnostic>,
     /// What is known from other tools and not modelled, as a note lists it.
     pub(crate) unmodelled: BTreeSet<String>,
+    /// What is read otherwise than it is written, with file and line.
+    pub(crate) notes: Vec<String>,
     /// The keys of the outermost map, to find the level to which a misplaced key belongs.
     outermost: Option<&'static Keys>,
 }
@@ -173,13 +175,25 @@ impl Reading {
             let error = Diagnostic::new("the file holds nothing").help("it is empty or all comments");
             return Err(error.at(&source, 0..0).into());
         }
-        let reading = Self { source, errors: Vec::new(), unmodelled: BTreeSet::new(), outermost: None };
+        let reading = Self {
+            source,
+            errors: Vec::new(),
+            unmodelled: BTreeSet::new(),
+            notes: Vec::new(),
+            outermost: None,
+        };
         Ok((reading, root))
     }
 
     /// Adds an error at a node.
     pub(crate) fn error(&mut self, node: &Node, error: Diagnostic) {
         self.errors.push(error.at(&self.source, node.span.clone()));
+    }
+
+    /// Adds a note about a node.
+    pub(crate) fn note(&mut self, node: &Node, note: &str) {
+        let before = self.source.text.get(..node.span.start).unwrap_or("");
+        self.notes.push(format!("{}:{}: {note}", self.source.name, 1 + before.matches('\n').count()));
     }
 
     /// The value if no error was found.

@@ -264,7 +264,8 @@ fn array_mappings(reading: &mut Reading, node: &Node, array: Option<&Array>) -> 
     mappings
 }
 
-/// The loops unrolled over one array dimension, of which each must fit its `units`, if those are known.
+/// The loops unrolled over one array dimension. The cost model cuts what exceeds its `units`, as ZigZag does;
+/// files of Stream rely on that.
 pub(crate) fn unrolled_loops(
     reading: &mut Reading,
     node: &Node,
@@ -277,9 +278,8 @@ pub(crate) fn unrolled_loops(
             continue;
         };
         if let Some(units) = units.filter(|units| factor > *units as f64) {
-            let error = Diagnostic::new(format!("`{dim}` is unrolled {factor} times over {units} units"));
-            let help = format!("give {dim} a factor of at most {units}");
-            reading.error(item, error.label(format!("{array_dim} has {units} units")).help(help));
+            let over = format!("{factor} iterations of {dim} over the {units} units of {array_dim}");
+            reading.note(item, &format!("{over} do not fit and are cut to {units}"));
         }
         loops.push((dim, factor));
     }

@@ -104,7 +104,7 @@ pub fn parse(name: &str, text: &str, resolver: &Resolver<'_>) -> Result<Accelera
     };
     if !has("cores") && (has("memories") || has("operational_array") || has("multipliers")) {
         let file = core_file::read(&mut reading, &root);
-        let notes = unmodelled_note(&reading.unmodelled);
+        let notes: Vec<String> = all_notes(&mut reading);
         let kind = reading.finish(file)?.kind;
         let mut accelerator = lone_core(kind, TopMemory::Kept)?;
         accelerator.notes.splice(0..0, notes);
@@ -112,6 +112,10 @@ pub fn parse(name: &str, text: &str, resolver: &Resolver<'_>) -> Result<Accelera
     }
     let accelerator = accelerator(&mut reading, &root, resolver);
     reading.finish(accelerator)
+}
+
+fn all_notes(reading: &mut Reading) -> Vec<String> {
+    unmodelled_note(&reading.unmodelled).into_iter().chain(reading.notes.drain(..)).collect()
 }
 
 fn unmodelled_note(unmodelled: &BTreeSet<String>) -> Option<String> {
@@ -174,7 +178,7 @@ fn accelerator(reading: &mut Reading, root: &Node, resolver: &Resolver<'_>) -> O
         links,
         sharing: sharing.unwrap_or_default(),
         unit_energy_cost,
-        notes: unmodelled_note(&reading.unmodelled).into_iter().collect(),
+        notes: all_notes(reading),
     };
     match assemble(parts) {
         Ok(accelerator) => {
@@ -257,6 +261,7 @@ fn read_core(
     let read = Reading::open(&file.name, &file.text).and_then(|(mut core, root)| {
         let read = core_file::read(&mut core, &root);
         reading.unmodelled.append(&mut core.unmodelled);
+        reading.notes.append(&mut core.notes);
         core.finish(read)
     });
     match read {

@@ -19,6 +19,7 @@ use super::oracle;
 use super::policy::{Policy, PolicyError, Proposal, SolverReport, propose};
 use super::surrogate::{Surrogate, build};
 use super::vary::Variation;
+use crate::cn::refine::check_count;
 use crate::cost::{CostTable, Objective};
 use crate::fusion::Stack;
 use crate::fusion::stacks::{Stacking, stacks};
@@ -234,7 +235,9 @@ impl Search<'_> {
 
     fn surrogate(&self, base: &Genome) -> Result<Surrogate, SearchError> {
         let (problem, genes) = (self.judge.problem, self.judge.genes);
-        Ok(build(problem, genes.space, &genes.stacks(base), &genes.intra(base), self.table)?)
+        let intra = genes.intra(base);
+        check_count(&problem.workload, &intra).map_err(EvaluateError::Refine)?;
+        Ok(build(problem, genes.space, &genes.stacks(base), &intra, self.table)?)
     }
 
     fn proposals(&self, surrogate: &Surrogate) -> Result<Vec<Proposal>, SearchError> {

@@ -25,7 +25,9 @@ impl Candidate {
                 cores.collect::<Vec<_>>().join(" "),
             ]);
         }
-        format!("candidate: {} layers, {} stacks\n\n{table}", workload.layers.len(), self.tiling.stacks.len())
+        let (layers, stacks) = (workload.layers.len(), self.tiling.stacks.len());
+        let plural = if stacks == 1 { "stack" } else { "stacks" };
+        format!("candidate: {layers} layers in {stacks} {plural}\n\n{table}")
     }
 }
 

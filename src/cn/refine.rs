@@ -7,7 +7,7 @@
 
 use super::fragments::{atoms, ranges};
 use super::{AxisGrid, CnClass, CnGraph, Csr, DimGrid, LayerGrid, OperandGrid, Piece, TensorGrid};
-use crate::fusion::{LayerTiling, Tiling};
+use crate::fusion::{Cut, LayerTiling, Tiling};
 use crate::ids::{ClassId, CnId, FragmentId, LayerId, TensorId};
 use crate::workload::nest::LoopNest;
 use crate::workload::region::AxisSet;
@@ -99,6 +99,25 @@ pub fn refine(workload: &Workload, tiling: &Tiling) -> Result<CnGraph, RefineErr
     Ok(graph)
 }
 
+/// Refuses cuts in time that give too many CNs, before anything is sized by them.
+///
+/// # Errors
+/// [`RefineError::TooMany`].
+pub fn check_count(workload: &Workload, cuts: &[Vec<Cut>]) -> Result<(), RefineError> {
+    let layers = workload.layers.iter().zip(cuts);
+    let count = layers.map(|(layer, cuts)| pieces(layer, cuts.iter())).fold(0, u64::saturating_add);
+    if count > CNS { Err(RefineError::TooMany { count, what: "CNs", limit: CNS }) } else { Ok(()) }
+}
+
+/// At least this many pieces result from cuts of a layer.
+fn pieces<'a>(layer: &Layer, cuts: impl Iterator<Item = &'a Cut> + Clone) -> u64 {
+    let along = |dim: usize| {
+        let cuts = cuts.clone().filter(|cut| cut.dim == dim);
+        cuts.map(|cut| layer.dims[dim].size.div_ceil(cut.tile)).max().unwrap_or(1)
+    };
+    (0..layer.dims.len()).map(along).fold(1, u64::saturating_mul)
+}
+
 fn refuse_reduction_splits(layer: &Layer, cuts: &LayerTiling) -> Result<(), RefineError> {
     for cut in cuts.intra.iter().chain(&cuts.inter) {
         if layer.is_reduction(cut.dim) && cut.tile < layer.dims[cut.dim].size {
@@ -119,12 +138,8 @@ fn refuse_reduction_splits(layer: &Layer, cuts: &LayerTiling) -> Result<(), Refi
 /// Tiles per dimension, parts, and CN numbering: cut dimensions listed first in `intra` are fastest,
 /// then the other cut dimensions from the last to the first.
 fn layer_grid(layer: &Layer, cuts: &LayerTiling, first: u64) -> Result<LayerGrid, RefineError> {
-    let pieces = |dim: usize| {
-        let cuts = cuts.intra.iter().chain(&cuts.inter).filter(|cut| cut.dim == dim);
-        cuts.map(|cut| layer.dims[dim].size.div_ceil(cut.tile)).max().unwrap_or(1)
-    };
     // Before the tiles are made: they need memory themselves.
-    let least = (0..layer.dims.len()).map(pieces).fold(1, u64::saturating_mul);
+    let least = pieces(layer, cuts.intra.iter().chain(&cuts.inter));
     let too_many = |count| RefineError::TooMany { count, what: "CNs", limit: CNS };
     if least > CNS {
         return Err(too_many(least));

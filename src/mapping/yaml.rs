@@ -79,6 +79,7 @@ fn mapping(reading: &mut Reading, root: &Node, accelerator: Option<&Accelerator>
         refuse_ambiguous_stacks(&mut mapping);
     }
     note_indices(&mut mapping);
+    mapping.notes.append(&mut reading.notes);
     if !reading.unmodelled.is_empty() {
         let keys: Vec<&str> = reading.unmodelled.iter().map(String::as_str).collect();
         mapping.notes.push(format!("not modelled and ignored: {}", keys.join(", ")));
@@ -235,7 +236,7 @@ fn dim_named(name: &str) -> Dim {
     Dim(name.trim().to_uppercase())
 }
 
-/// Unrolled loops per array dimension; each must fit the array of some core that has the dimension.
+/// Unrolled loops per array dimension; what exceeds the largest array that has the dimension is noted.
 fn spatial_mapping(
     reading: &mut Reading,
     node: &Node,

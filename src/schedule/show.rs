@@ -1,5 +1,6 @@
 //! A schedule and its event log as text, with the names of layers, tensors and pools.
 
+use super::fair::UNITS;
 use super::log::{Event, Log};
 use super::{CriticalKind, Schedule};
 use crate::accelerator::Accelerator;
@@ -52,8 +53,7 @@ impl Schedule {
             cns.row(row);
         }
         let mut critical = Table::new(&["from", "to", "critical path"]);
-        // The chain is stored from its end.
-        for step in self.critical.iter().rev() {
+        for step in &self.critical {
             let what = match step.kind {
                 CriticalKind::Cn(cn) => format!("{} runs", names.cn(cn)),
                 CriticalKind::Transfer(cn) => format!("{} waits for a transfer", names.cn(cn)),
@@ -101,11 +101,26 @@ fn line(event: &Event, names: Names) -> String {
             let (fragment, to, cn) = (names.fragment(*fragment), names.pool(*to), names.cn(*cn));
             format!("{}request   {fragment} to {to} for {cn}, {}", at(time), word(purpose))
         }
-        Event::Transfer { time, transfer, fragment, cn, from, to, bits, issued, segments, purpose } => {
+        Event::Transfer {
+            time,
+            transfer,
+            fragment,
+            cn,
+            from,
+            to,
+            bits,
+            issued,
+            segments,
+            rates,
+            purpose,
+        } => {
             let what = fragment.map_or_else(|| "stream".to_owned(), |fragment| names.fragment(fragment));
             let to: Vec<&str> = to.iter().map(|pool| names.pool(*pool)).collect();
-            let segments: Vec<String> =
-                segments.iter().map(|(start, end)| format!("{}..{}", start.0, end.0)).collect();
+            let segments = segments.iter().enumerate().map(|(i, (start, end))| match rates.get(i) {
+                Some(&rate) => format!("{}..{} at {} bits/cycle", start.0, end.0, rate as f64 / UNITS as f64),
+                None => format!("{}..{}", start.0, end.0),
+            });
+            let segments: Vec<String> = segments.collect();
             format!(
                 "{}transfer  {transfer}: {what}, {} bits, {} -> {}, for {}, {}, issued {}, moved {}",
                 at(time),

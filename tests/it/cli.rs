@@ -3,6 +3,7 @@
 mod bad_files;
 mod bad_networks;
 mod bad_requests;
+mod mistakes;
 mod model;
 mod output;
 
