@@ -3,7 +3,7 @@
 use super::input::{self, InputArgs};
 use super::{Failure, Format};
 use crate::cn::refine::class_of_box;
-use crate::cost::{CostTable, Objective};
+use crate::cost::{CostTable, Division, Model, Objective};
 use crate::ids::{ClassId, CoreId, LayerId};
 use crate::ledger::NodeCost;
 use crate::pipeline::Problem;
@@ -23,9 +23,15 @@ pub(super) struct CostArgs {
     /// What the search over mappings minimises.
     #[arg(long, value_enum, default_value_t = Objective::Energy)]
     objective: Objective,
-    /// Most loops of an ordering.
-    #[arg(long, default_value_t = 6, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
-    lpf_limit: u8,
+    /// Most loops of an ordering, or `none` with the optimal allocator.
+    #[arg(long, default_value = "6", value_name = "N|none", value_parser = parse_limit)]
+    lpf_limit: usize,
+    /// How loops are divided among memories.
+    #[arg(long, value_enum, default_value_t)]
+    allocator: Division,
+    /// Rules of the cost model.
+    #[arg(long, value_enum, default_value_t)]
+    model: Model,
     /// Print the loop nest and its costs for one layer.
     #[arg(long, value_name = "LAYER")]
     explain: Option<String>,
@@ -48,13 +54,26 @@ struct Row {
     pruned: u64,
 }
 
+/// A factor limit; `none` is the largest number.
+pub(super) fn parse_limit(text: &str) -> Result<usize, String> {
+    if text == "none" {
+        return Ok(usize::MAX);
+    }
+    text.parse::<usize>()
+        .ok()
+        .filter(|limit| (1..=9).contains(limit))
+        .ok_or_else(|| "expected a whole number from 1 to 9, or `none`".to_owned())
+}
+
 pub(super) fn cost(args: &CostArgs, format: Format) -> Result<(), Failure> {
     let (workload, _) = input::workload(&args.input.workload, &args.input.reading)?;
     let (accelerator, _) = input::accelerator(&args.input.accelerator)?;
     let (mapping, _) = input::mapping(args.input.mapping.as_deref(), Some(&accelerator))?;
     let mut problem = Problem::new(workload, accelerator, mapping)?;
     problem.search.objective = args.objective;
-    problem.search.lpf_limit = usize::from(args.lpf_limit);
+    problem.search.lpf_limit = args.lpf_limit;
+    problem.search.allocator = args.allocator;
+    problem.search.model = args.model;
     if let Some(name) = &args.explain
         && !problem.workload.layers.iter().any(|layer| layer.name == *name)
     {

@@ -1,9 +1,10 @@
 //! `millstream run`.
 
+use super::cost::parse_limit;
 use super::input::{self, InputArgs};
 use super::{Failure, Format};
 use crate::allocation::policy::Policy;
-use crate::cost::{Model, Objective};
+use crate::cost::{Division, Model, Objective};
 use crate::fusion::stacks::Stacking;
 use crate::overrides::CostOverrides;
 use crate::pipeline::Problem;
@@ -56,9 +57,12 @@ pub(super) struct RunArgs {
     /// Rules of the intra-core cost model.
     #[arg(long, value_enum, default_value_t)]
     model: Model,
-    /// Most loops of an ordering in the intra-core search.
-    #[arg(long, default_value_t = 6, value_name = "N", value_parser = parse_limit)]
+    /// Most loops of an ordering in the intra-core search, or `none` with the optimal allocator.
+    #[arg(long, default_value = "6", value_name = "N|none", value_parser = parse_limit)]
     lpf_limit: usize,
+    /// How the intra-core search divides loops among memories.
+    #[arg(long, value_enum, default_value_t)]
+    allocator: Division,
     /// Spatial mappings the generator offers per CN, where the mapping or the core leaves it open.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = parse_count)]
     spatial_mappings: usize,
@@ -68,12 +72,6 @@ pub(super) struct RunArgs {
     /// Limit on the solver's time; the result is then marked and may differ between machines.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
-}
-
-fn parse_limit(text: &str) -> Result<usize, String> {
-    text.parse::<usize>().ok().filter(|limit| (1..=9).contains(limit)).ok_or_else(|| {
-        "expected a whole number from 1 to 9: the plain enumeration takes factorial time beyond".to_owned()
-    })
 }
 
 fn parse_count(text: &str) -> Result<usize, String> {
@@ -105,6 +103,7 @@ pub(super) fn run(args: &RunArgs, format: Format, quiet: bool) -> Result<(), Fai
     problem.search.objective = args.objective;
     problem.search.model = args.model;
     problem.search.lpf_limit = args.lpf_limit;
+    problem.search.allocator = args.allocator;
     problem.search.mix = args.mix;
     problem.search.spatial_mappings = args.spatial_mappings;
     problem.schedule.contention = args.contention;

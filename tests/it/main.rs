@@ -8,6 +8,7 @@ mod errors;
 mod fixture;
 mod hardware;
 mod layout;
+mod optimal;
 mod pipeline;
 mod readers;
 mod schedule;

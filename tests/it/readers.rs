@@ -265,8 +265,7 @@ fn all_load<T: std::fmt::Display>(
 fn hardware_of_the_reference_loads() {
     let missing = [("simple_example_hw", "core file `meta_prototype.yaml` does not exist")];
     let old_array = [("meta_prototype_dual_core_simd_offchip", "unknown key `multipliers`")];
-    let imc = "in-memory computing arrays are not modelled";
-    let zigzag = [("aimc", imc), ("dimc", imc), ("generic_array_cacti", "2 ports for `O, tl`")];
+    let zigzag = [("generic_array_cacti", "2 ports for `O, tl`")];
     for (folder, refused) in [
         ("stream/inputs/main/examples/hardware", &[] as &[_]),
         ("stream/inputs/main/testing/hardware", &missing),
