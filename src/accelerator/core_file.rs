@@ -5,7 +5,7 @@
 //! positional ports, `multipliers`, `multiplier_energy`) is read as well ([`super::ports`]).
 
 use super::keys::{ARRAY, CORE, MEMORY};
-use super::{Array, ArrayMapping, CoreKind, Memory, ports};
+use super::{Array, ArrayMapping, CoreKind, Imc, ImcKind, Memory, ports};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Fields, Node, Reading, Value};
 use crate::units::{Bits, Picojoules};
@@ -54,6 +54,7 @@ pub(super) fn read(reading: &mut Reading, root: &Node) -> Option<CoreFile> {
         None => Role::Compute,
     };
     let memories = complete(reading, root, memories?)?;
+    one_weight_per_cell(reading, root, &array, &memories)?;
     let kind = CoreKind {
         name: name?,
         memories,
@@ -114,15 +115,14 @@ fn role(reading: &mut Reading, node: &Node) -> Option<Role> {
 
 fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
     let fields = node.fields(reading, &ARRAY, node)?;
-    let imc = fields.get("is_imc");
-    if let Some(imc) = imc.filter(|node| node.truth(reading, "`is_imc`") == Some(true)) {
-        let error = Diagnostic::new("in-memory computing arrays are not modelled")
-            .help("describe the array by `unit_energy`, `unit_area`, `dimensions` and `sizes`");
-        reading.error(imc, error);
-        return None;
-    }
-    let unit_energy = either(reading, &fields, "unit_energy", "multiplier_energy");
-    let unit_area = either(reading, &fields, "unit_area", "multiplier_area");
+    let imc = fields.get("is_imc").and_then(|node| node.truth(reading, "`is_imc`"));
+    let (unit_energy, unit_area, imc) = if imc == Some(true) {
+        // Energy and area of the array follow from its gates.
+        (Some(0.0), Some(0.0), Some(imc_array(reading, &fields)?))
+    } else {
+        let energy = either(reading, &fields, "unit_energy", "multiplier_energy");
+        (energy, either(reading, &fields, "unit_area", "multiplier_area"), None)
+    };
     let names = fields.required(reading, "dimensions");
     let names = names.map(|node| texts(reading, node, "`dimensions`", "an array dimension"));
     let sizes_node = fields.required(reading, "sizes")?;
@@ -138,12 +138,82 @@ fn array(reading: &mut Reading, node: &Node) -> Option<Array> {
     }
     let systolic = fields.get("systolic_dimensions");
     let systolic = systolic.map_or(Vec::new(), |node| positions(reading, node, &names));
+    if let Some(imc) = imc {
+        let rows = sizes.get(1).copied().unwrap_or(0);
+        if rows == 0 || (imc.kind == ImcKind::Digital && !rows.is_power_of_two()) {
+            let error =
+                Diagnostic::new("the second dimension of an array that computes in memory is its bit line")
+                    .label("needs two sizes, the second one a power of two where adder trees sum it");
+            reading.error(sizes_node, error);
+            return None;
+        }
+    }
     Some(Array {
         dims: names.into_iter().zip(sizes).collect(),
         unit_energy: Picojoules(unit_energy?),
         unit_area: unit_area?,
         systolic,
+        imc,
     })
+}
+
+/// `imc_type`, `input_precision: [activation, weight]`, `bit_serial_precision`, `adc_resolution`.
+fn imc_array(reading: &mut Reading, fields: &Fields<'_>) -> Option<Imc> {
+    let kind = fields.required(reading, "imc_type")?;
+    let kind = match kind.text(reading, "`imc_type`")?.as_str() {
+        "analog" => ImcKind::Analog,
+        "digital" => ImcKind::Digital,
+        other => {
+            let error = Diagnostic::new(format!("unknown `imc_type` `{other}`"));
+            reading.error(kind, error.label("must be analog or digital"));
+            return None;
+        }
+    };
+    let node = fields.required(reading, "input_precision")?;
+    let bits: Vec<Option<u64>> = (node.list(reading, "`input_precision`")?.iter())
+        .map(|item| item.whole(reading, "bits of an activation or a weight"))
+        .collect();
+    let serial = fields.required(reading, "bit_serial_precision")?;
+    let serial_bits = serial.whole(reading, "`bit_serial_precision`")?;
+    let adc_bits = match (kind, fields.get("adc_resolution")) {
+        (ImcKind::Analog, None) => {
+            fields.required(reading, "adc_resolution")?.whole(reading, "`adc_resolution`")?
+        }
+        (_, Some(adc)) => adc.whole(reading, "`adc_resolution`")?,
+        (ImcKind::Digital, None) => 0,
+    };
+    match bits[..] {
+        [Some(activation_bits), Some(weight_bits)]
+            if [activation_bits, weight_bits, serial_bits].iter().all(|bits| bits.is_power_of_two())
+                && serial_bits <= activation_bits =>
+        {
+            Some(Imc { kind, activation_bits, weight_bits, serial_bits, adc_bits })
+        }
+        _ => {
+            let error =
+                Diagnostic::new("bits of activations, weights and serial input must be powers of two");
+            let label = "expected [activation, weight], `bit_serial_precision` not above the first";
+            reading.error(node, error.label(label));
+            None
+        }
+    }
+}
+
+/// A cell that computes holds one weight: reading one of several is not modelled.
+fn one_weight_per_cell(reading: &mut Reading, root: &Node, array: &Array, memories: &[Memory]) -> Option<()> {
+    let cells = memories.iter().find(|memory| memory.operands.contains(&MemoryOperand::I2));
+    match (array.imc, cells) {
+        (Some(imc), Some(cells)) if cells.size.0 > imc.weight_bits => {
+            let (name, size, weight) = (&cells.name, cells.size.0, imc.weight_bits);
+            let error = Diagnostic::new(format!(
+                "{name} holds {size} bits beside a multiplier of {weight}-bit weights"
+            ));
+            reading
+                .error(root, error.help("cells that hold several weights are not modelled; give one weight"));
+            None
+        }
+        _ => Some(()),
+    }
 }
 
 /// A number under its name of today or of 2024.

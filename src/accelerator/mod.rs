@@ -99,12 +99,45 @@ pub struct Array {
     pub unit_area: f64,
     /// Positions in `dims` of systolic dimensions: they drain at the end (ZigZag 3.9.1, MODEL.md 9).
     pub systolic: Vec<usize>,
+    /// Computing in memory; then `unit_energy` is 0, the energy depends on the mapping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imc: Option<Imc>,
+}
+
+/// An array that computes in memory (MODEL.md 12). Bits are powers of two, `serial_bits` at most
+/// `activation_bits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imc {
+    /// How products are summed.
+    pub kind: ImcKind,
+    /// Bits of an activation.
+    pub activation_bits: u64,
+    /// Bits of a weight.
+    pub weight_bits: u64,
+    /// Bits of an activation that enter per cycle.
+    pub serial_bits: u64,
+    /// Bits of a conversion (analog only).
+    pub adc_bits: u64,
+}
+
+/// How an array that computes in memory sums products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ImcKind {
+    /// On the bit lines.
+    Analog,
+    /// In adder trees.
+    Digital,
 }
 
 impl Array {
     /// Number of units.
     pub fn size(&self) -> u64 {
         self.dims.iter().map(|(_, size)| size).product()
+    }
+
+    /// Cycles of one operation: more than one where activations enter bit by bit.
+    pub fn cycles_per_operation(&self) -> u64 {
+        self.imc.map_or(1, |imc| imc.activation_bits / imc.serial_bits)
     }
 }
 

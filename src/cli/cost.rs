@@ -2,6 +2,7 @@
 
 use super::input::{self, InputArgs};
 use super::output::Output;
+use super::search::SearchArgs;
 use super::{Failure, Format};
 use crate::cn::refine::class_of_box;
 use crate::cost::{CostTable, Objective};
@@ -25,9 +26,8 @@ pub(super) struct CostArgs {
     /// What the search over mappings minimises.
     #[arg(long, value_enum, default_value_t = Objective::Energy)]
     objective: Objective,
-    /// Most loops of an ordering.
-    #[arg(long, default_value_t = 6, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
-    lpf_limit: u8,
+    #[command(flatten)]
+    search: SearchArgs,
     /// Print the loop nest and its costs for one layer.
     #[arg(long, value_name = "LAYER")]
     explain: Option<String>,
@@ -55,8 +55,7 @@ pub(super) fn cost(args: &CostArgs, format: Format, out: &mut Output) -> Result<
     let (accelerator, _) = input::accelerator(&args.input.accelerator)?;
     let (mapping, _) = input::mapping(args.input.mapping.as_deref(), Some(&accelerator))?;
     let mut problem = input::problem(workload, accelerator, mapping, args.input.mapping.as_deref())?;
-    problem.search.objective = args.objective;
-    problem.search.lpf_limit = usize::from(args.lpf_limit);
+    problem.search = args.search.options(args.objective);
     if let Some(name) = &args.explain
         && !problem.workload.layers.iter().any(|layer| layer.name == *name)
     {

@@ -2,8 +2,9 @@
 
 use super::Failure;
 use super::input::{self, InputArgs};
+use super::search::SearchArgs;
 use crate::allocation::policy::Policy;
-use crate::cost::{Model, Objective};
+use crate::cost::Objective;
 use crate::fusion::stacks::Stacking;
 use crate::overrides::CostOverrides;
 use crate::pipeline::Problem;
@@ -45,18 +46,8 @@ pub(super) struct LineArgs {
     /// CSV of costs that override the model (columns as in costs.csv).
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
-    /// Rules of the intra-core cost model.
-    #[arg(long, value_enum, default_value_t)]
-    pub model: Model,
-    /// Most loops of an ordering in the intra-core search.
-    #[arg(long, default_value_t = 6, value_name = "N", value_parser = parse_limit)]
-    pub lpf_limit: usize,
-    /// Spatial mappings the generator offers per CN, where the mapping or the core leaves it open.
-    #[arg(long, default_value_t = 3, value_name = "N", value_parser = parse_count)]
-    pub spatial_mappings: usize,
-    /// Let the generator unroll several loop dimensions over one array dimension.
-    #[arg(long)]
-    pub mix: bool,
+    #[command(flatten)]
+    pub search: SearchArgs,
     /// Simulations of the search beyond its first proposals (default: ilp 256, fewer for large graphs;
     /// random 256, genetic 2048, exhaustive at most 100000).
     #[arg(long, value_name = "N")]
@@ -92,11 +83,7 @@ impl LineArgs {
             problem.overrides.check_layers(&path.display().to_string(), &problem.workload)?;
             inputs.push(input::file("costs", path)?);
         }
-        problem.search.objective = self.objective;
-        problem.search.model = self.model;
-        problem.search.lpf_limit = self.lpf_limit;
-        problem.search.mix = self.mix;
-        problem.search.spatial_mappings = self.spatial_mappings;
+        problem.search = self.search.options(self.objective);
         problem.schedule.contention = self.contention;
         problem.schedule.priority = self.priority;
         problem.schedule.prefetch = self.prefetch;
@@ -117,19 +104,6 @@ impl LineArgs {
             time_limit: self.time_limit,
         }
     }
-}
-
-fn parse_limit(text: &str) -> Result<usize, String> {
-    text.parse::<usize>().ok().filter(|limit| (1..=9).contains(limit)).ok_or_else(|| {
-        "expected a whole number from 1 to 9: the plain enumeration takes factorial time beyond".to_owned()
-    })
-}
-
-fn parse_count(text: &str) -> Result<usize, String> {
-    text.parse::<usize>()
-        .ok()
-        .filter(|count| *count > 0)
-        .ok_or_else(|| "expected a whole number above zero".to_owned())
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {

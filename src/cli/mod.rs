@@ -11,6 +11,7 @@ mod line;
 mod output;
 mod run;
 mod schema;
+mod search;
 mod show;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

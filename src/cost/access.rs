@@ -309,11 +309,24 @@ pub(super) fn words(
                 return if transfer.amount == 0 { Ok(0) } else { Err(no_port(problem, interface)) };
             }
             let units = unrolling.operands[interface.operand].unit_count[interface.level + 1];
-            let (min, max) = (interface.bandwidth_min as f64, interface.bandwidth_max as f64);
-            let chunks = (transfer.bits() as f64 / min).ceil();
-            Ok((chunks * (min / max) * transfer.count as f64 * units as f64).trunc() as u64)
+            Ok(words_moved(interface, transfer.bits(), transfer.count, units))
         })
         .collect()
+}
+
+/// Words of `count` transfers of `bits` each at `units` instances.
+fn words_moved(interface: &Interface, bits: u64, count: u64, units: u64) -> u64 {
+    let (min, max) = (interface.bandwidth_min as f64, interface.bandwidth_max as f64);
+    let chunks = (bits as f64 / min).ceil();
+    (chunks * (min / max) * count as f64 * units as f64).trunc() as u64
+}
+
+/// Picojoules of `count` transfers of `bits` each at `units` instances; zero without a port.
+pub(super) fn word_energy(interface: &Interface, bits: u64, count: u64, units: u64) -> f64 {
+    if interface.port.is_none() {
+        return 0.0;
+    }
+    words_moved(interface, bits, count, units) as f64 * interface.word_cost
 }
 
 /// Energy of the memories: words times cost, in the order memory, operand, direction.

@@ -11,6 +11,7 @@
 
 use super::access::{Nesting, Traffic, memory_energy, nestings, words};
 use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
+use super::imc;
 use super::latency::{double_buffering, stall};
 use super::load::{Loading, drain, loading};
 use super::problem::Problem;
@@ -50,6 +51,8 @@ pub(super) struct Mapped<'a> {
     pub fractional: Unrolling,
     /// None where it equals `fractional`.
     pub integer: Option<Unrolling>,
+    /// Picojoules of all operations.
+    operation_energy: f64,
     drain: f64,
 }
 
@@ -103,20 +106,78 @@ pub fn evaluate(
     mapped.evaluation(&order, &allocated)
 }
 
+/// Evaluates a loop order (innermost first) divided among memories as given: per operand of the nest
+/// and memory level, lowest first, the number of loops at or below it, ascending; at the top all.
+///
+/// # Errors
+/// As [`evaluate`]; a division fits where every memory holds the tiles of all operands.
+pub fn evaluate_divided(
+    nest: &LoopNest,
+    hierarchy: &Hierarchy,
+    core_name: &str,
+    spatial: &[ArrayMapping],
+    order: &[(Dim, u64)],
+    ends: &[Vec<usize>],
+) -> Result<Evaluation, CostError> {
+    let problem = Problem::new(nest, hierarchy, core_name)?;
+    let mapped = Mapped::new(&problem, lookup(&problem, core_name, spatial)?);
+    let order: Vec<Loop> = (order.iter())
+        .filter_map(|(dim, factor)| problem.position(dim).map(|position| (position, *factor)))
+        .collect();
+    let ends: Ends = ends.iter().map(|ends| ends.iter().copied().collect()).collect();
+    mapped.check(&order, &ends)?;
+    mapped.evaluation(&order, &ends)
+}
+
 impl<'a> Mapped<'a> {
+    /// Every memory holds the tiles of a division, stationary loops moved down.
+    fn check(&self, order: &[Loop], ends: &Ends) -> Result<(), CostError> {
+        let mut ends = ends.clone();
+        settle(self.problem, order, &mut ends);
+        let nestings = nestings(self.problem, order, &ends);
+        let traffic = Traffic::new(self.problem, &self.fractional, order, &ends, &nestings);
+        for visit in &self.problem.visits {
+            let bits = |(operand, level): &(usize, usize)| traffic.contents[*operand].bits(level + 1);
+            let needed: u64 = visit.operands.iter().map(bits).sum();
+            if needed > self.problem.hierarchy.memories[visit.memory].size.0 {
+                let operands = visit.operands.iter().map(|(operand, _)| *operand).collect();
+                let rejection =
+                    Rejection { memory: visit.memory, operands, needed: needed as f64, top: false };
+                return Err(rejection.error(self.problem));
+            }
+        }
+        Ok(())
+    }
+
     /// Prepares a spatial mapping.
     pub fn new(problem: &'a Problem<'a>, mapping: Mapping) -> Self {
         let fractional = Unrolling::new(problem, &mapping, Version::Fractional);
         let integer = Unrolling::new(problem, &mapping, Version::Integer);
         let integer = (integer != fractional).then_some(integer);
         let drain = drain(problem, &mapping);
-        Self { problem, mapping, fractional, integer, drain }
+        let array = &problem.hierarchy.array;
+        let operation_energy = match array.imc {
+            Some(imc) => imc::energy(problem, &mapping, imc).total(),
+            None => array.unit_energy.0 * problem.nest.operations() as f64,
+        };
+        Self { problem, mapping, fractional, integer, operation_energy, drain }
     }
 
     /// All spatial factors are whole numbers.
     pub fn is_whole(&self) -> bool {
         let levels = self.fractional.operands.iter().flat_map(|unrolled| &unrolled.levels);
         levels.flatten().all(|(_, factor)| factor.fract() == 0.0)
+    }
+
+    /// Picojoules of all operations.
+    pub fn operation_energy(&self) -> f64 {
+        self.operation_energy
+    }
+
+    /// A lower bound of the latency of every order: no stall, no loading.
+    pub fn least_latency(&self, loops: &[Loop]) -> f64 {
+        let total: u64 = loops.iter().map(|(_, factor)| factor).product();
+        (total * self.problem.hierarchy.array.cycles_per_operation()) as f64 + self.drain
     }
 
     /// Traffic and energy of an order cut at `ends`, stationary loops already moved down.
@@ -131,7 +192,7 @@ impl<'a> Mapped<'a> {
         let integer =
             (self.integer.as_ref()).map(|integer| Traffic::new(problem, integer, order, ends, &nestings));
         let words = words(problem, &self.fractional, &traffic)?;
-        let energy = self.operation_energy() + memory_energy(problem, &words);
+        let energy = self.operation_energy + memory_energy(problem, &words);
         Ok(Priced { mapped: self, nestings, traffic, integer, words, energy })
     }
 
@@ -167,10 +228,6 @@ impl<'a> Mapped<'a> {
         Ok(self.price(order, &ends, nestings(self.problem, order, &ends))?.cost(order, &ends))
     }
 
-    fn operation_energy(&self) -> f64 {
-        self.problem.hierarchy.array.unit_energy.0 * self.problem.nest.operations() as f64
-    }
-
     fn loops(&self, order: &[Loop], ends: &Ends) -> Vec<OperandLoops> {
         let name = |(dim, factor): &Loop| (self.problem.nest.dims[*dim].0.clone(), *factor);
         (self.problem.nest.operands.iter().zip(ends))
@@ -191,7 +248,12 @@ impl<'a> Mapped<'a> {
 impl Priced<'_> {
     /// A lower bound of the latency: no stall, no loading.
     pub fn least_latency(&self) -> f64 {
-        self.nestings[0].total() as f64 + self.mapped.drain
+        self.temporal() as f64 + self.mapped.drain
+    }
+
+    /// Cycles of the temporal loops.
+    fn temporal(&self) -> u64 {
+        self.nestings[0].total() * self.mapped.problem.hierarchy.array.cycles_per_operation()
     }
 
     /// The parts of the latency.
@@ -200,7 +262,7 @@ impl Priced<'_> {
         let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
         let buffering = double_buffering(problem, &self.traffic, &self.nestings);
         let stall = stall(problem, traffic, &buffering);
-        let temporal = self.nestings[0].total();
+        let temporal = self.temporal();
         let loading = loading(problem, traffic, temporal + stall);
         Latency { temporal, stall, loading, drain: self.mapped.drain }
     }
@@ -209,16 +271,22 @@ impl Priced<'_> {
         let problem = self.mapped.problem;
         let latency = self.latency();
         let operations = problem.nest.operations();
+        let array = &problem.hierarchy.array;
         Cost {
             latency: FractionalCycles(latency.total()),
-            ideal: FractionalCycles(operations.div_ceil(problem.hierarchy.array.size()) as f64),
+            ideal: FractionalCycles(
+                (operations.div_ceil(array.size()) * array.cycles_per_operation()) as f64,
+            ),
             temporal: FractionalCycles(latency.temporal as f64),
             stall: FractionalCycles(latency.stall as f64),
             onload: FractionalCycles(latency.loading.onload),
             offload: FractionalCycles(latency.loading.offload),
             drain: FractionalCycles(latency.drain),
             operations,
-            operation_energy: problem.hierarchy.array.unit_energy,
+            operation_energy: match array.imc {
+                Some(_) => Picojoules(self.mapped.operation_energy / operations as f64),
+                None => array.unit_energy,
+            },
             accesses: self.accesses(),
             energy: Picojoules(self.energy),
             streamed: self.streamed(),
@@ -340,6 +408,7 @@ mod tests {
                 unit_energy: Picojoules(1.0),
                 unit_area: 0.0,
                 systolic: Vec::new(),
+                imc: None,
             },
             memories: vec![Memory {
                 name: "sram".to_owned(),

@@ -13,6 +13,8 @@
 //! stall   = max(0, SS_port of all ports)
 //! ```
 //!
+//! Where an operation takes several cycles, periods and windows are that many times longer.
+//!
 //! `MUW_union` is the time covered by windows of length `allowed` at the start of every period.
 //! Periods are nested (each divides the next), which gives a closed form: activities by period,
 //!
@@ -89,10 +91,11 @@ fn activities(problem: &Problem, port: &PortUse, traffic: &Traffic, buffering: &
                 Direction::ToHigh | Direction::FromHigh => interface.level + 1,
             };
             let buffered = buffering[interface.operand][receiver];
+            let cycles = problem.hierarchy.array.cycles_per_operation();
             Activity {
                 real: transfer.bits().div_ceil(port.bandwidth_max),
-                allowed: if buffered { transfer.period } else { transfer.window },
-                period: transfer.period,
+                allowed: cycles * if buffered { transfer.period } else { transfer.window },
+                period: cycles * transfer.period,
                 count: transfer.count,
             }
         })

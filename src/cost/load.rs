@@ -98,7 +98,7 @@ fn load_port(problem: &Problem, traffic: &Traffic, port: &PortUse, busy: u64, lo
         let cycles = transfer.bits().div_ceil(port.bandwidth_max) as f64;
         loads[*at] = Load { cycles, shared: port.shared_inputs };
         if transfer.count > 1 {
-            repeated += transfer.bandwidth;
+            repeated += transfer.bandwidth.div_ceil(problem.hierarchy.array.cycles_per_operation());
         } else {
             once.push((*at, cycles));
         }

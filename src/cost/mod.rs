@@ -16,8 +16,10 @@ mod access;
 mod allocate;
 mod evaluate;
 mod generate;
+pub mod imc;
 mod latency;
 mod load;
+mod optimal;
 mod problem;
 mod show;
 mod spatial;
@@ -25,7 +27,7 @@ mod temporal;
 mod unroll;
 
 pub use allocate::Allocation;
-pub use evaluate::{Evaluation, evaluate};
+pub use evaluate::{Evaluation, evaluate, evaluate_divided};
 pub use search::search;
 pub use spatial::spatial_mappings;
 pub use table::{CostKey, CostTable};
@@ -117,6 +119,19 @@ pub enum Model {
     Millstream,
 }
 
+/// How loops are divided among memories.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Division {
+    /// ZigZag's greedy allocator, bottom up.
+    #[default]
+    Zigzag,
+    /// The division of least energy, over all orders at once.
+    Optimal,
+}
+
 /// Options of the search over mappings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SearchOptions {
@@ -124,6 +139,8 @@ pub struct SearchOptions {
     pub objective: Objective,
     /// Most loops an ordering may have (ZigZag's `lpf_limit`; raised to the number of dimensions).
     pub lpf_limit: usize,
+    /// How loops are divided among memories.
+    pub allocator: Division,
     /// Generated spatial mappings tried per nest.
     pub spatial_mappings: usize,
     /// The generator may unroll several loop dimensions over one array dimension.
@@ -137,6 +154,7 @@ impl Default for SearchOptions {
         Self {
             objective: Objective::Latency,
             lpf_limit: 6,
+            allocator: Division::Zigzag,
             spatial_mappings: 3,
             mix: false,
             model: Model::Zigzag,
@@ -297,6 +315,20 @@ pub enum CostError {
         /// Direction abbreviation.
         direction: &'static str,
     },
+    /// An objective the optimal allocator does not have.
+    #[error(
+        "--allocator optimal minimises energy; use --objective energy, or --allocator zigzag for {objective}"
+    )]
+    OptimalEnergyOnly {
+        /// Objective asked for.
+        objective: Objective,
+    },
+    /// Every order of every prime factor under the greedy allocator.
+    #[error("--lpf-limit none needs --allocator optimal; with --allocator zigzag give a limit up to 9")]
+    UnlimitedGreedy,
+    /// The optimal allocator would keep too many states.
+    #[error("the nest has too many tiles for --allocator optimal at this factor limit: lower --lpf-limit")]
+    TooManyTiles,
     /// A model not built yet.
     #[error("--model millstream is not built yet; use --model zigzag")]
     ModelNotBuilt,

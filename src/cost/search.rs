@@ -4,16 +4,22 @@
 //! objective wins, first over the orders, then over the mappings: energy (ties: latency), latency
 //! (ties: energy), or energy times latency (first found). Orders that do not fit are skipped.
 //!
-//! The result is that of the plain enumeration. It is reached faster because orders with the same
-//! tiles at the same boundaries cost the same and are scored once, and because the latency is only
-//! computed where energy and `temporal + drain`, a lower bound of it, do not already lose.
+//! The result is that of the plain enumeration, ties included. It is reached faster because an order
+//! whose lower bound of energy (`optimal`) exceeds that of an order known to fit is skipped
+//! before it is allocated, because orders with the same tiles at the same boundaries cost the same
+//! and are scored once, and because the latency is only computed where energy and
+//! `temporal + drain`, a lower bound of it, do not already lose.
+//!
+//! With the optimal allocator the best division of all orders (`optimal`) is compared with that
+//! search at ZigZag's default limit; the better one by (energy, latency) wins.
 
 use super::access::{Nesting, nestings};
 use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::evaluate::{Mapped, Score};
+use super::optimal::{Failure, Floor, optimal};
 use super::problem::Problem;
 use super::temporal::{Loop, Orders, loops, temporal_sizes};
-use super::{Cost, CostError, Hierarchy, Model, Objective, SearchOptions, SpatialConstraint};
+use super::{Cost, CostError, Division, Hierarchy, Model, Objective, SearchOptions, SpatialConstraint};
 use crate::workload::nest::LoopNest;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -30,9 +36,7 @@ pub fn search(
     spatial: &SpatialConstraint,
     options: &SearchOptions,
 ) -> Result<Cost, CostError> {
-    if options.model == Model::Millstream {
-        return Err(CostError::ModelNotBuilt);
-    }
+    check(options)?;
     let problem = Problem::new(nest, hierarchy, core_name)?;
     let mut best: Option<(Score, Cost)> = None;
     let mut rejected: Option<CostError> = None;
@@ -42,6 +46,19 @@ pub fn search(
         let found = orders(&mapped, options)?;
         evaluated += found.evaluated;
         pruned += found.pruned;
+        if options.allocator == Division::Optimal {
+            match divided(&mapped, options)? {
+                Some((score, cost)) => {
+                    evaluated += cost.evaluated;
+                    if best.as_ref().is_none_or(|(least, _)| options.objective.prefers(&score, least)) {
+                        best = Some((score, cost));
+                    }
+                }
+                None => {
+                    rejected.get_or_insert(CostError::NoSpatialMapping { core: core_name.to_owned() });
+                }
+            }
+        }
         match found.best {
             Ok((score, order)) => {
                 if best.as_ref().is_none_or(|(least, _)| options.objective.prefers(&score, least)) {
@@ -60,6 +77,37 @@ pub fn search(
     }
 }
 
+/// Refuses what is not built.
+fn check(options: &SearchOptions) -> Result<(), CostError> {
+    match options {
+        SearchOptions { model: Model::Millstream, .. } => Err(CostError::ModelNotBuilt),
+        SearchOptions { allocator: Division::Optimal, objective, .. } if *objective != Objective::Energy => {
+            Err(CostError::OptimalEnergyOnly { objective: *objective })
+        }
+        SearchOptions { allocator: Division::Zigzag, lpf_limit: MOST_LOOPS.., .. } => {
+            Err(CostError::UnlimitedGreedy)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Orders of this many loops are not enumerated.
+const MOST_LOOPS: usize = 13;
+
+/// The mapping of least energy without a greedy allocator; none where nothing fits.
+fn divided(mapped: &Mapped, options: &SearchOptions) -> Result<Option<(Score, Cost)>, CostError> {
+    let loops = loops(&temporal_sizes(mapped.problem, &mapped.fractional), options.lpf_limit);
+    match optimal(mapped, &loops) {
+        Ok(found) => {
+            let cost = mapped.evaluation(&found.order, &found.ends)?.cost;
+            let score = Score { energy: cost.energy.0, latency: cost.latency.0 };
+            Ok(Some((score, Cost { evaluated: found.extended, ..cost })))
+        }
+        Err(Failure::DoesNotFit) => Ok(None),
+        Err(Failure::TooLarge) => Err(CostError::TooManyTiles),
+    }
+}
+
 /// What the enumeration of one spatial mapping found.
 struct Found {
     best: Result<(Score, Vec<Loop>), Rejection>,
@@ -69,7 +117,12 @@ struct Found {
 
 fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> {
     let problem = mapped.problem;
-    let loops = loops(&temporal_sizes(problem, &mapped.fractional), options.lpf_limit);
+    // Beside the optimal allocator the greedy one at ZigZag's default limit breaks ties.
+    let limit = match options.allocator {
+        Division::Zigzag => options.lpf_limit,
+        Division::Optimal => options.lpf_limit.min(6),
+    };
+    let loops = loops(&temporal_sizes(problem, &mapped.fractional), limit);
     let mut sequence = Orders::new(&problem.nest.dims, &loops);
     let mut allocator = Allocator::new(problem, &mapped.fractional, Allocation::Uneven);
     let mut seen = Seen::new(mapped, &loops);
@@ -77,7 +130,12 @@ fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> 
     let mut best: Option<(Score, Vec<Loop>)> = None;
     let mut rejected: Option<Rejection> = None;
     let (mut evaluated, mut pruned) = (0, 0);
+    let mut bar = Bar::new(mapped, &loops, options.objective, &mut allocator)?;
     while sequence.next_into(&mut order) {
+        if bar.as_ref().is_some_and(|bar| bar.excludes(&order)) {
+            pruned += 1;
+            continue;
+        }
         let mut ends = match allocator.allocate(&order) {
             Ok(ends) => ends,
             Err(rejection) => {
@@ -105,6 +163,9 @@ fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> 
         let score = Score { energy: priced.energy, latency: priced.latency().total() };
         if wins(score.latency) {
             best = Some((score, order.clone()));
+            if let Some(bar) = &mut bar {
+                bar.lower(&score);
+            }
         }
     }
     let best = match (best, rejected) {
@@ -113,6 +174,67 @@ fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> 
     };
     Ok(Found { best, evaluated, pruned })
 }
+
+/// What an order must not exceed: the figure of an order known to fit.
+///
+/// Orders are compared by a lower bound of their energy ([`Floor`]) and, for the product, the
+/// latency without stalls. Only what is worse by more than rounding is excluded, never an equal: the
+/// first of equals in the sequence still wins.
+struct Bar<'a> {
+    floor: Floor<'a>,
+    least_latency: f64,
+    objective: Objective,
+    figure: f64,
+}
+
+impl<'a> Bar<'a> {
+    /// None where there is no bound: for latency, or with fractional spatial factors.
+    fn new(
+        mapped: &'a Mapped<'a>,
+        loops: &[Loop],
+        objective: Objective,
+        allocator: &mut Allocator,
+    ) -> Result<Option<Self>, CostError> {
+        if objective == Objective::Latency {
+            return Ok(None);
+        }
+        let Some(floor) = Floor::new(mapped, loops) else {
+            return Ok(None);
+        };
+        let least_latency = mapped.least_latency(loops);
+        let start = floor.promising();
+        let mut bar = Self { floor, least_latency, objective, figure: f64::INFINITY };
+        if let Some((order, Ok(mut ends))) = start.map(|order| {
+            let ends = allocator.allocate(&order);
+            (order, ends)
+        }) {
+            settle(mapped.problem, &order, &mut ends);
+            let priced = mapped.price(&order, &ends, nestings(mapped.problem, &order, &ends))?;
+            bar.lower(&Score { energy: priced.energy, latency: priced.latency().total() });
+        }
+        Ok(Some(bar))
+    }
+
+    fn lower(&mut self, score: &Score) {
+        let figure = match self.objective {
+            Objective::Edp => score.energy * score.latency,
+            Objective::Energy | Objective::Latency => score.energy,
+        };
+        self.figure = self.figure.min(figure);
+    }
+
+    fn excludes(&self, order: &[Loop]) -> bool {
+        let energy = self.floor.of(order);
+        let least = match self.objective {
+            Objective::Edp => energy * self.least_latency,
+            Objective::Energy | Objective::Latency => energy,
+        };
+        least > self.figure * (1.0 + ROUNDING)
+    }
+}
+
+/// Relative error that sums of a hundred doubles stay below.
+const ROUNDING: f64 = 1e-12;
 
 /// Most signatures remembered, so that long searches stay small.
 const MOST_SIGNATURES: usize = 1 << 16;

@@ -206,6 +206,7 @@ mod tests {
                 unit_energy: Picojoules(1.0),
                 unit_area: 0.0,
                 systolic: Vec::new(),
+                imc: None,
             },
             memories: vec![register, shared],
             dram: None,

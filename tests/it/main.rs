@@ -14,6 +14,7 @@ mod layout;
 mod line;
 mod mapping;
 mod networks;
+mod optimal;
 mod peers;
 mod pipeline;
 mod policies;

@@ -276,8 +276,7 @@ fn hardware_of_the_reference_loads() {
         ("dual_testing_core_offchip", "core file `shared_testing_core1.yaml` does not exist"),
         ("testing_workload_for_2_cores", "an accelerator must be a map"),
     ];
-    let imc = "in-memory computing arrays are not modelled";
-    let zigzag = [("aimc", imc), ("dimc", imc), ("generic_array_cacti", "2 ports for `O, tl`")];
+    let zigzag = [("generic_array_cacti", "2 ports for `O, tl`")];
     for (folder, refused) in [
         ("stream/inputs/main/examples/hardware", &[] as &[_]),
         ("stream/inputs/main/testing/hardware", &missing),

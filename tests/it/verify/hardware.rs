@@ -101,6 +101,7 @@ fn kind(size: u64, dram: bool) -> CoreKind {
             unit_energy: Picojoules(0.5),
             unit_area: 0.0,
             systolic: vec![],
+            imc: None,
         },
         operator_types: None,
         dataflows: vec![],
