@@ -3,7 +3,7 @@
 //! ```text
 //! load     optimum of: min T, layers in any shares to their cores, time(l, c) = operations / parallel(l, c)
 //! dram     compulsory reads (weights, inputs) and writes (outputs), each once, over ports and links
-//! path     a layer whose every output needs the whole input starts after everything before it
+//! path     a layer whose every output needs the whole input starts after everything it needs
 //! latency  >= max(load, dram, path)
 //! energy   >= operations * least unit energy + compulsory DRAM accesses
 //! edp      >= latency bound * energy bound
@@ -13,18 +13,22 @@
 //! where the dataflow is open, the longest loop (with `--mix` all of them). A CN takes at least its
 //! operations over that (ideal cycles, MODEL.md 5), whatever its size, loop order and level. The load
 //! bound is thus a fractional assignment on unrelated machines, `millstream_solver::fluid`. With `--costs` the
-//! table's minima replace ideal cycles and energy (Rule (bound)).
+//! table's minima replace ideal cycles and energy (Rule (bound)). Bounds on latency count only what the
+//! outputs need ([`live`]); energy counts all that is done.
 
 use crate::accelerator::ResourceKind;
 use crate::fusion::Cut;
 use crate::ids::{CoreId, LayerId, ResourceId, TensorId};
 use crate::pipeline::Problem;
 use crate::units::{Cycles, Picojoules};
-use crate::workload::{Dim, Layer, Origin};
+use crate::workload::{Dim, Layer, Origin, Workload};
+use live::Live;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
+
+mod live;
 
 /// Lower bounds and what each is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,10 +67,12 @@ struct Need {
 
 /// Computes the bounds.
 pub fn bound(problem: &Problem) -> Bound {
-    let needs: Vec<Need> = problem.workload.layer_ids().map(|layer| need(problem, layer)).collect();
-    let load = load(&needs);
-    let dram = dram(problem);
-    let path = path(problem, &needs);
+    let workload = &problem.workload;
+    let needs: Vec<Need> = workload.layer_ids().map(|layer| need(problem, layer)).collect();
+    let live = live::live(workload);
+    let load = load(problem, &needs, &live);
+    let dram = dram(problem, &live);
+    let path = path(problem, &needs, &live);
     let latency = load.max(dram).max(path);
     Bound {
         latency: Cycles(latency),
@@ -155,8 +161,15 @@ fn fluid<'a>(needs: impl Iterator<Item = &'a Need>) -> f64 {
     millstream_solver::fluid(&times).unwrap_or(0.0)
 }
 
-fn load(needs: &[Need]) -> u64 {
-    certain(fluid(needs.iter()))
+fn load(problem: &Problem, needs: &[Need], live: &[Live]) -> u64 {
+    let scaled = |((layer, need), live): ((&Layer, &Need), &Live)| {
+        // One CN of a measured layer is live if anything is.
+        let measured = problem.overrides.minimum(&layer.name).is_some();
+        let share = if measured { live.share.ceil() } else { live.share };
+        Need { times: need.times.iter().map(|time| time.map(|time| time * share)).collect() }
+    };
+    let scaled: Vec<Need> = problem.workload.layers.iter().zip(needs).zip(live).map(scaled).collect();
+    certain(fluid(scaled.iter()))
 }
 
 /// Sums of quotients and a simplex may come out an epsilon high: an integer time is at least what is
@@ -165,19 +178,15 @@ fn certain(time: f64) -> u64 {
     (time - 1e-6 * time.max(1.0)).ceil().max(0.0) as u64
 }
 
-/// Bits that must be read from and written to DRAM.
-fn compulsory(problem: &Problem) -> (u64, u64) {
-    let workload = &problem.workload;
+/// Bits that must be read from DRAM, of what the layers read within `ranges`, and written to it.
+fn compulsory(workload: &Workload, ranges: impl Fn(LayerId) -> Option<Vec<Range<u64>>>) -> (u64, u64) {
     let mut read = vec![0u64; workload.tensors.len()];
-    for layer in &workload.layers {
-        for operand in layer.inputs() {
-            let Some(tensor) = operand.tensor else { continue };
-            if matches!(workload.tensor(tensor).origin, Origin::Input | Origin::Constant) {
-                let ranges: Vec<Range<u64>> = layer.dims.iter().map(|dim| 0..dim.size).collect();
-                let shape = &workload.tensor(tensor).shape;
-                let counts = operand.axes.iter().zip(shape).map(|(axis, n)| axis.set(&ranges, *n).count());
-                let bits = counts.product::<u64>() * workload.tensor(tensor).element_bits;
-                read[tensor.index()] = read[tensor.index()].max(bits);
+    for (id, layer) in workload.layer_ids().zip(&workload.layers) {
+        for piece in ranges(id).map_or(Vec::new(), |ranges| live::reads(workload, layer, &ranges)) {
+            let tensor = workload.tensor(piece.tensor);
+            if matches!(tensor.origin, Origin::Input | Origin::Constant) {
+                let bits = live::elements(&piece) * tensor.element_bits;
+                read[piece.tensor.index()] = read[piece.tensor.index()].max(bits);
             }
         }
     }
@@ -193,8 +202,8 @@ fn compulsory(problem: &Problem) -> (u64, u64) {
     (read.iter().sum(), outputs.iter().map(written).sum())
 }
 
-fn dram(problem: &Problem) -> u64 {
-    let (read, written) = compulsory(problem);
+fn dram(problem: &Problem, live: &[Live]) -> u64 {
+    let (read, written) = compulsory(&problem.workload, |layer| live[layer.index()].ranges.clone());
     let accelerator = &problem.accelerator;
     let bandwidth = |resources: &BTreeSet<ResourceId>| -> u64 {
         resources.iter().map(|resource| accelerator.resources[resource.index()].bandwidth.0).sum()
@@ -235,52 +244,51 @@ fn dram(problem: &Problem) -> u64 {
     port_time.max(link_time).unwrap_or(0)
 }
 
-/// Earliest end of each layer: everything before a layer whose every output needs its whole input
-/// is done when it starts; other layers end after their predecessors.
-fn path(problem: &Problem, needs: &[Need]) -> u64 {
+/// The last live end, where a layer whose every output needs its whole input starts after all that it
+/// needs, and any other layer ends after the producers of which it reads all.
+fn path(problem: &Problem, needs: &[Need], live: &[Live]) -> u64 {
     let workload = &problem.workload;
     let mut ends = vec![0.0f64; workload.layers.len()];
     let mut before: Vec<BTreeSet<usize>> = Vec::with_capacity(workload.layers.len());
     for (id, layer) in workload.layers.iter().enumerate() {
-        let producers: BTreeSet<usize> = layer
-            .inputs()
-            .iter()
-            .filter_map(|operand| operand.tensor)
-            .flat_map(|t| roots(problem, t))
-            .collect();
+        let producers = read_whole(workload, layer);
         let mut ancestors = producers.clone();
         producers.iter().for_each(|producer| ancestors.extend(&before[*producer]));
         let ready = producers.iter().map(|producer| ends[*producer]).fold(0.0, f64::max);
-        // What precedes a layer takes its load; a layer that needs all of it starts only then.
-        if needs_everything(problem, layer) {
-            let before = fluid(ancestors.iter().map(|layer| &needs[*layer]));
-            ends[id] = ready.max(before) + fluid(std::iter::once(&needs[id]));
-        } else {
-            ends[id] = ready;
-        }
+        ends[id] = match needs_everything(workload, layer) {
+            true => {
+                let before = fluid(ancestors.iter().map(|layer| &needs[*layer]));
+                ready.max(before) + fluid(std::iter::once(&needs[id]))
+            }
+            false => ready,
+        };
         before.push(ancestors);
     }
-    certain(ends.into_iter().fold(0.0, f64::max))
+    let all_live = ends.iter().zip(live).filter(|(_, live)| live.share == 1.0);
+    certain(all_live.fold(0.0, |last, (end, _)| last.max(*end)))
 }
 
-fn roots(problem: &Problem, tensor: TensorId) -> Vec<usize> {
-    match problem.workload.tensor(tensor).origin {
-        Origin::Layer(layer) => vec![layer.index()],
-        Origin::Layout(at) => {
-            let inputs = &problem.workload.layouts[at as usize].inputs;
-            inputs.iter().flat_map(|input| roots(problem, *input)).collect()
-        }
-        Origin::Input | Origin::Constant => Vec::new(),
+/// Layers of whose output a layer reads every element.
+fn read_whole(workload: &Workload, layer: &Layer) -> BTreeSet<usize> {
+    let mut counts = BTreeMap::new();
+    for piece in live::disjoint_reads(workload, layer) {
+        *counts.entry(piece.tensor).or_insert(0) += live::elements(&piece);
     }
+    let whole = counts.into_iter().filter(|(tensor, count)| workload.tensor(*tensor).elements() == *count);
+    let producers = whole.filter_map(|(tensor, _)| match workload.tensor(tensor).origin {
+        Origin::Layer(layer) => Some(layer.index()),
+        _ => None,
+    });
+    producers.collect()
 }
 
 /// Whether one output element reads every element of every activation.
-fn needs_everything(problem: &Problem, layer: &Layer) -> bool {
+fn needs_everything(workload: &Workload, layer: &Layer) -> bool {
     let one: Vec<Range<u64>> = (0..layer.dims.len())
         .map(|dim| if layer.is_reduction(dim) { 0..layer.dims[dim].size } else { 0..1 })
         .collect();
     (layer.inputs().iter()).filter(|operand| !operand.constant).all(|operand| {
-        let shape = operand.tensor.map_or(&[][..], |tensor| &problem.workload.tensor(tensor).shape);
+        let shape = operand.tensor.map_or(&[][..], |tensor| &workload.tensor(tensor).shape);
         operand.axes.iter().zip(shape).all(|(axis, extent)| axis.set(&one, *extent).count() == *extent)
     })
 }
@@ -298,7 +306,8 @@ fn energy(problem: &Problem) -> Picojoules {
             }
         };
     }
-    let (read, written) = compulsory(problem);
+    let workload = &problem.workload;
+    let (read, written) = compulsory(workload, |layer| Some(live::all(workload.layer(layer))));
     let cheapest = |write: bool| {
         let per_bit = (0..accelerator.pools.len()).map(crate::ids::PoolId::from).filter_map(|id| {
             let pool = accelerator.pool(id);

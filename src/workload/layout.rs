@@ -124,7 +124,7 @@ fn strided(set: &AxisSet, start: u64, step: i64) -> AxisSet {
 }
 
 /// Removes from each piece what an earlier one of the same tensor holds.
-fn disjoint(pieces: Vec<Piece>) -> Vec<Piece> {
+pub(crate) fn disjoint(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut result: Vec<Piece> = Vec::new();
     for piece in pieces {
         let mut rest = vec![piece];
