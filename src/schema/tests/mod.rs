@@ -20,17 +20,19 @@ const CORE: &str = include_str!("core.yaml");
 const OLD_CORE: &str = include_str!("old_core.yaml");
 const GRAPH_ACCELERATOR: &str = include_str!("graph_accelerator.yaml");
 const MULTIPLIERS_CORE: &str = include_str!("multipliers_core.yaml");
+const IMC_CORE: &str = include_str!("imc_core.yaml");
 const MAPPING: &str = include_str!("mapping.yaml");
 const WORKLOAD: &str = include_str!("workload.yaml");
 
 /// Full examples of the YAML formats.
-const EXAMPLES: [(Kind, &str); 8] = [
+const EXAMPLES: [(Kind, &str); 9] = [
     (Kind::Accelerator, ACCELERATOR),
     (Kind::Accelerator, OLD_ACCELERATOR),
     (Kind::Core, CORE),
     (Kind::Core, OLD_CORE),
     (Kind::Accelerator, GRAPH_ACCELERATOR),
     (Kind::Core, MULTIPLIERS_CORE),
+    (Kind::Core, IMC_CORE),
     (Kind::Mapping, MAPPING),
     (Kind::Workload, WORKLOAD),
 ];

@@ -66,7 +66,7 @@ fn no_yaml_at_all() {
                 1 | 42
                   | ^^ this is `42`
                   |
-                  = help: write `key: value` lines; keys are name, cores, core_coordinates, offchip_core_id, offchip_core, unit_energy_cost, bandwidth, core_connectivity, core_memory_sharing
+                  = help: write `key: value` lines; keys are name, cores, core_coordinates, offchip_core_id, offchip_core, unit_energy_cost, bandwidth, core_connectivity, core_memory_sharing, chiplets, graph
             "#]],
         ),
         (
@@ -78,7 +78,7 @@ fn no_yaml_at_all() {
                 1 | [1, 2]
                   | ^ this is a list
                   |
-                  = help: write `key: value` lines; keys are name, cores, core_coordinates, offchip_core_id, offchip_core, unit_energy_cost, bandwidth, core_connectivity, core_memory_sharing
+                  = help: write `key: value` lines; keys are name, cores, core_coordinates, offchip_core_id, offchip_core, unit_energy_cost, bandwidth, core_connectivity, core_memory_sharing, chiplets, graph
             "#]],
         ),
     ] {

@@ -199,7 +199,10 @@ fn absurd_counts() {
     .assert_eq(&text(&output.stderr));
     let output = run(dir.path(), "run -w net.onnx -a testing_two_core");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
-    expect![[""]].assert_eq(&text(&output.stderr));
+    expect![[r#"
+        error: the tiling gives 2000000000 CNs, more than 16777216: use coarser tiles
+    "#]]
+    .assert_eq(&text(&output.stderr));
 }
 
 /// 20 000 nodes in a chain: no recursion over the graph.

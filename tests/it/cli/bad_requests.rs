@@ -63,32 +63,32 @@ fn files_and_names_that_do_not_exist() {
         "run -w resnet81 -a tpu_like",
         1,
         expect![[r#"
-        error: there is no workload `resnet81`: neither a file nor shipped
-         |
-         = help: did you mean `resnet18`?
-         = help: shipped are fsrcnn, resnet18
-    "#]],
+            error: there is no workload `resnet81`: neither a file nor shipped
+             |
+             = help: did you mean `resnet18`?
+             = help: shipped are autoencoder, bert_layer, ds_cnn, fsrcnn, gpt2_decode, gpt2_prefill, inception_v1, llama_block, mobilenetv1_vww, mobilenetv2, resnet18, resnet50, resnet8, squeezenet, vgg16, vit_b16, depfin_fsrcnn, diana_resnet18_segment, jia_resnet50_segment
+        "#]],
     );
     fails(
         dir,
         "run -w resnet18 -a tpu_like_quad",
         1,
         expect![[r#"
-        error: there is no accelerator `tpu_like_quad`: neither a file nor shipped
-         |
-         = help: did you mean `tpu_like_quad_core`?
-         = help: shipped are eyeriss_like, hetero_quad_core, meta_prototype, testing_four_core, testing_two_core, tpu_like, tpu_like_quad_core
-    "#]],
+            error: there is no accelerator `tpu_like_quad`: neither a file nor shipped
+             |
+             = help: did you mean `tpu_like_quad_core`?
+             = help: shipped are ascend_like, ascend_like_quad_core, chiplets_4x4, depfin, diana, edge_tpu_like, edge_tpu_like_quad_core, eyeriss_like, eyeriss_like_quad_core, fusemax, hetero_quad_core, jia_aimc, mesh_16_core, meta_prototype, meta_prototype_quad_core, simba, simba_2x2, tesla_npu_like, tesla_npu_like_quad_core, testing_four_core, testing_two_core, tpu_like, tpu_like_quad_core
+        "#]],
     );
     fails(
         dir,
         "show workload nothing_like_it",
         1,
         expect![[r#"
-        error: there is no workload `nothing_like_it`: neither a file nor shipped
-         |
-         = help: shipped are fsrcnn, resnet18
-    "#]],
+            error: there is no workload `nothing_like_it`: neither a file nor shipped
+             |
+             = help: shipped are autoencoder, bert_layer, ds_cnn, fsrcnn, gpt2_decode, gpt2_prefill, inception_v1, llama_block, mobilenetv1_vww, mobilenetv2, resnet18, resnet50, resnet8, squeezenet, vgg16, vit_b16, depfin_fsrcnn, diana_resnet18_segment, jia_resnet50_segment
+        "#]],
     );
     fails(
         dir,
@@ -199,13 +199,13 @@ fn usage() {
         "run -w resnet18 -a tpu_like --policy ilq",
         2,
         expect![[r#"
-        error: invalid value 'ilq' for '--policy <POLICY>'
-          [possible values: ilp, greedy, fixed]
+            error: invalid value 'ilq' for '--policy <POLICY>'
+              [possible values: ilp, greedy, fixed, genetic, random, exhaustive]
 
-          tip: a similar value exists: 'ilp'
+              tip: a similar value exists: 'ilp'
 
-        For more information, try '--help'.
-    "#]],
+            For more information, try '--help'.
+        "#]],
     );
     fails(
         dir,

@@ -228,8 +228,14 @@ fn an_unrolling_larger_than_the_array() {
             .map(|line| line.to_owned() + "\n")
             .unwrap_or(printed)
     };
-    expect![[""]].assert_eq(&note("show accelerator core.yaml"));
-    expect![[""]].assert_eq(&note("run -w resnet18 -a testing_two_core -m m.yaml"));
+    expect![[r#"
+        note: core.yaml:12: 8 iterations of K over the 4 units of D1 do not fit and are cut to 4
+    "#]]
+    .assert_eq(&note("show accelerator core.yaml"));
+    expect![[r#"
+        note        m.yaml:2: 4096 iterations of K over the 16 units of D1 do not fit and are cut to 16
+    "#]]
+    .assert_eq(&note("run -w resnet18 -a testing_two_core -m m.yaml"));
 }
 
 #[test]
@@ -376,14 +382,14 @@ fn a_missing_core_file() {
         "1: testing_core.yaml",
         "1: testing_cor.yaml",
         expect![[r#"
-        error: core file `testing_cor.yaml` does not exist
-         --> file.yaml:2:34
-          |
-        2 | cores: {0: testing_core.yaml, 1: testing_cor.yaml, 2: dram.yaml}
-          |                                  ^^^^^^^^^^^^^^^^
-          |
-          = help: looked for testing_cor.yaml, cores/testing_cor.yaml
-    "#]],
+            error: core file `testing_cor.yaml` does not exist
+             --> file.yaml:2:34
+              |
+            2 | cores: {0: testing_core.yaml, 1: testing_cor.yaml, 2: dram.yaml}
+              |                                  ^^^^^^^^^^^^^^^^
+              |
+              = help: looked for cores/testing_cor.yaml, testing_cor.yaml
+        "#]],
     );
 }
 

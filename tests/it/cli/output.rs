@@ -5,10 +5,11 @@ use expect_test::expect;
 use std::process::{Command, Stdio};
 
 /// Every command and `show`'s parts.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "",
     "run",
     "cost",
+    "compare",
     "check",
     "show",
     "show workload",
@@ -37,7 +38,7 @@ fn every_help_has_an_example_of_its_command() {
     let listed = text(&run(dir.path(), "--help").stdout);
     let listed = listed.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let commands: Vec<_> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(commands, ["run", "cost", "check", "show", "list", "schema", "help"]);
+    assert_eq!(commands, ["run", "cost", "compare", "check", "show", "list", "schema", "help"]);
 }
 
 #[test]
@@ -47,6 +48,7 @@ fn the_examples_run() {
         "run -w my_network.onnx -a testing_two_core -o out",
         "cost -w my_network.onnx -a tpu_like --explain y",
         "check out",
+        "compare -w my_network.onnx -a testing_two_core -o out_compare",
         "show accelerator tpu_like_quad_core",
         "show workload my_network.onnx",
         "show mapping out/mapping.yaml",
