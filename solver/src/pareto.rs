@@ -62,7 +62,7 @@ pub(crate) fn ranks(values: &[Values]) -> Vec<usize> {
 /// objective, in units of the span; infinite at the ends (Deb et al., NSGA-II, 2002, section III-B).
 pub(crate) fn crowding(values: &[Values], members: &[usize]) -> Vec<f64> {
     let mut room = vec![0.0; members.len()];
-    for objective in 0..2 {
+    for objective in [0, 1] {
         let of = |at: usize| values[members[at]][objective];
         let mut order: Vec<usize> = (0..members.len()).collect();
         order.sort_by(|&a, &b| of(a).total_cmp(&of(b)).then(members[a].cmp(&members[b])));

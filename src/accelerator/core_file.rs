@@ -175,19 +175,20 @@ fn imc_array(reading: &mut Reading, fields: &Fields<'_>) -> Option<Imc> {
         .collect();
     let serial = fields.required(reading, "bit_serial_precision")?;
     let serial_bits = serial.whole(reading, "`bit_serial_precision`")?;
-    let adc_bits = match (kind, fields.get("adc_resolution")) {
-        (ImcKind::Analog, None) => {
-            fields.required(reading, "adc_resolution")?.whole(reading, "`adc_resolution`")?
-        }
-        (_, Some(adc)) => adc.whole(reading, "`adc_resolution`")?,
-        (ImcKind::Digital, None) => 0,
+    let adc = match kind {
+        ImcKind::Analog => Some(fields.required(reading, "adc_resolution")?),
+        ImcKind::Digital => fields.get("adc_resolution"),
+    };
+    let adc_bits = match adc {
+        Some(node) => node.positive(reading, "`adc_resolution`", "a conversion has at least one bit"),
+        None => Some(0),
     };
     match bits[..] {
         [Some(activation_bits), Some(weight_bits)]
             if [activation_bits, weight_bits, serial_bits].iter().all(|bits| bits.is_power_of_two())
                 && serial_bits <= activation_bits =>
         {
-            Some(Imc { kind, activation_bits, weight_bits, serial_bits, adc_bits })
+            Some(Imc { kind, activation_bits, weight_bits, serial_bits, adc_bits: adc_bits? })
         }
         _ => {
             let error =
