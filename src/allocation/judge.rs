@@ -14,8 +14,8 @@ pub struct Score {
     pub latency: u64,
     /// Picojoules.
     pub energy: f64,
-    /// CNs simulated.
-    pub cns: usize,
+    /// CNs and edges of its graph.
+    pub size: usize,
 }
 
 impl Score {
@@ -88,7 +88,7 @@ impl<'a> Judge<'a> {
         Ok(Score {
             latency: evaluation.schedule.latency.0,
             energy: evaluation.energy.total,
-            cns: graph.cns(),
+            size: graph.cns() + graph.edges as usize,
         })
     }
 }

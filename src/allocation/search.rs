@@ -109,14 +109,14 @@ struct Best {
     solver: SolverReport,
 }
 
-/// Simulations of the local search from a candidate of so many CNs: large graphs get fewer, so that the
-/// default answers in seconds.
-fn local(cns: usize) -> usize {
-    (LOCAL_CNS / cns.max(1)).clamp(32, 256)
+/// Simulations of the local search from a candidate of so many CNs and edges: large graphs get fewer, so
+/// that the default answers in seconds.
+fn local(size: usize) -> usize {
+    (LOCAL_SIZE / size.max(1)).clamp(16, 256)
 }
 
-/// CNs simulated by the local search in all, within its limits.
-const LOCAL_CNS: usize = 250_000;
+/// CNs and edges simulated by the local search in all, within its limits.
+const LOCAL_SIZE: usize = 600_000;
 
 /// Searches with a policy.
 pub fn search(problem: &Problem, plan: &SearchPlan, table: &CostTable) -> Result<Found, SearchError> {
@@ -167,7 +167,7 @@ impl Search<'_> {
             Policy::Fixed | Policy::Greedy => self.proposed(stacks).map(|(best, _)| best),
             Policy::Ilp => {
                 let (best, _) = self.proposed(stacks)?;
-                let effort = Effort { simulations: budget(local(best.score.cns)), seed: self.plan.seed };
+                let effort = Effort { simulations: budget(local(best.score.size)), seed: self.plan.seed };
                 let variation = Variation::new(problem, genes);
                 let start = (best.genome.clone(), best.score);
                 let objective = self.plan.objective;

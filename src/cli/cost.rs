@@ -55,7 +55,7 @@ pub(super) fn cost(args: &CostArgs, format: Format, out: &mut Output) -> Result<
     let (accelerator, _) = input::accelerator(&args.input.accelerator)?;
     let (mapping, _) = input::mapping(args.input.mapping.as_deref(), Some(&accelerator))?;
     let mut problem = input::problem(workload, accelerator, mapping, args.input.mapping.as_deref())?;
-    problem.search = args.search.options(args.objective);
+    problem.search = args.search.options(args.objective, false);
     if let Some(name) = &args.explain
         && !problem.workload.layers.iter().any(|layer| layer.name == *name)
     {

@@ -83,7 +83,7 @@ impl LineArgs {
             problem.overrides.check_layers(&path.display().to_string(), &problem.workload)?;
             inputs.push(input::file("costs", path)?);
         }
-        problem.search = self.search.options(self.objective);
+        problem.search = self.search.options(self.objective, true);
         problem.schedule.contention = self.contention;
         problem.schedule.priority = self.priority;
         problem.schedule.prefetch = self.prefetch;

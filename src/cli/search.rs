@@ -18,20 +18,21 @@ pub(super) struct SearchArgs {
     /// Spatial mappings the generator offers per CN, where the mapping or the core leaves it open.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = parse_count)]
     spatial_mappings: usize,
-    /// Let the generator unroll several loop dimensions over one array dimension.
-    #[arg(long)]
-    mix: bool,
+    /// Let the generator unroll several loop dimensions over one array dimension (default: true, but for
+    /// `cost`, which follows ZigZag's).
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
+    mix: Option<bool>,
 }
 
 impl SearchArgs {
-    /// The options under an objective.
-    pub(super) fn options(&self, objective: Objective) -> SearchOptions {
+    /// The options under an objective; `mix` where the user is silent.
+    pub(super) fn options(&self, objective: Objective, mix: bool) -> SearchOptions {
         SearchOptions {
             objective,
             lpf_limit: self.lpf_limit,
             allocator: self.allocator,
             spatial_mappings: self.spatial_mappings,
-            mix: self.mix,
+            mix: self.mix.unwrap_or(mix),
             model: self.model,
         }
     }
