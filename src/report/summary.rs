@@ -293,12 +293,12 @@ impl Summary {
     /// Second line of the Gantt chart.
     pub fn subtitle(&self) -> String {
         format!(
-            "{}, {} policy: {} cycles ({:.1} % above the bound by {}), {}",
+            "{}, {} policy: {} cycles (gap to the bound by {}: {:.1} %), {}",
             self.mode,
             self.policy,
             grouped(self.latency_cycles),
-            100.0 * (self.latency_cycles as f64 / self.bound.latency_cycles.max(1) as f64 - 1.0),
             self.bound.latency_by,
+            100.0 * self.gap.latency,
             millijoules(self.energy_pj.total),
         )
     }
