@@ -7,7 +7,9 @@
 use crate::accelerator::route::Routes;
 use crate::accelerator::{Accelerator, CoreKind, Direction, Memory};
 use crate::cn::{CnClass, CnGraph};
-use crate::cost::{Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SpatialConstraint, search};
+use crate::cost::{
+    Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SharedCost, SpatialConstraint, search,
+};
 use crate::ids::LayerId;
 use crate::ledger::{Costs, NodeCost};
 use crate::mapping::Mapping;
@@ -88,33 +90,38 @@ impl Costing<'_> {
             return Ok((node, NodeCost { cycles, cost: Arc::new(cost), output_bits, stream_tiles }));
         }
         loop {
-            let error = match self.cost(class, &node, table).as_ref() {
+            let error = match self.cost(class, &node, table) {
                 Ok(cost) => {
-                    let stream_tiles = stream_tiles(&node, cost);
-                    let output_bits = self.output_bits(class, &node, cost);
-                    let (cycles, cost) = (cost.latency.ceil(), Arc::new(cost.clone()));
+                    let stream_tiles = stream_tiles(&node, &cost);
+                    let output_bits = self.output_bits(class, &node, &cost);
+                    let cycles = cost.latency.ceil();
                     return Ok((node, NodeCost { cycles, cost, output_bits, stream_tiles }));
                 }
-                Err(error) => error.clone(),
+                Err(error) => error,
             };
             let largest = (0..node.operands.len())
                 .filter(|_| self.routes.nearest_dram(node.core).is_some())
                 .filter(|operand| !node.operands[*operand].streamed && class.needed_bits(*operand) > 0)
                 .max_by_key(|operand| class.needed_bits(*operand));
-            match (&error, largest) {
+            match (&*error, largest) {
                 (CostError::TopTooSmall { .. } | CostError::DoesNotFit { .. }, Some(largest)) => {
                     node.operands[largest].streamed = true;
                 }
                 _ => {
                     let kind = self.accelerator.kind(node.core).name.clone();
                     let layer = layer.name.clone();
-                    return Err(CostingError { layer, core: number, kind, source: Box::new(error) });
+                    return Err(CostingError {
+                        layer,
+                        core: number,
+                        kind,
+                        source: Box::new((*error).clone()),
+                    });
                 }
             }
         }
     }
 
-    fn cost(&self, class: &CnClass, node: &PlacedNode, table: &CostTable) -> Arc<Result<Cost, CostError>> {
+    fn cost(&self, class: &CnClass, node: &PlacedNode, table: &CostTable) -> SharedCost {
         let kind = self.accelerator.kind(node.core);
         let dram = self.dram(node);
         let ports = dram.iter().flat_map(|dram| &dram.ports);

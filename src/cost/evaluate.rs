@@ -460,7 +460,8 @@ mod tests {
         );
         assert_eq!(
             error(40),
-            "no loop order fits the memories: even the smallest tile of I + W + O needs 72 bits in sram of 40 bits"
+            "no loop order fits the memories: even the smallest tile of I + W + O needs 72 bits in sram of 40 bits; \
+             enlarge the memory or keep the layer off the core (`core_allocation`)"
         );
     }
 

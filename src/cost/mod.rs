@@ -30,7 +30,7 @@ pub use allocate::Allocation;
 pub use evaluate::{Evaluation, evaluate, evaluate_divided};
 pub use search::search;
 pub use spatial::spatial_mappings;
-pub use table::{CostKey, CostTable};
+pub use table::{CostKey, CostTable, SharedCost};
 
 use crate::accelerator::{Array, ArrayMapping, CoreKind, Direction, Memory};
 use crate::units::{FractionalCycles, Picojoules};

@@ -30,7 +30,7 @@ pub struct CostKey {
 }
 
 /// A cost or the reason why there is none, shared.
-pub type SharedCost = Arc<Result<Cost, CostError>>;
+pub type SharedCost = Result<Arc<Cost>, Arc<CostError>>;
 
 /// Costs by key.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl CostTable {
         if let Some(cost) = self.lookup(key) {
             return cost;
         }
-        let cost = Arc::new(compute());
+        let cost = compute().map(Arc::new).map_err(Arc::new);
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         entries.entry(key.clone()).or_insert(cost).clone()
     }
@@ -62,9 +62,7 @@ impl CostTable {
 
     /// Computes all absent keys in parallel.
     pub fn fill(&self, keys: &[CostKey], compute: impl Fn(&CostKey) -> Result<Cost, CostError> + Sync) {
-        keys.par_iter().for_each(|key| {
-            self.get(key, || compute(key));
-        });
+        keys.par_iter().for_each(|key| drop(self.get(key, || compute(key))));
     }
 
     /// Number of distinct keys costed.
