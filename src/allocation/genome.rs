@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 
 /// One point of the space.
 ///
-/// Invariant: the first layer begins a stack; layers of a stack have the same rows gene; where rows
-/// mean nothing (alone in a stack), the gene is 0.
+/// Invariant: the first layer begins a stack; layers of a stack have the same rows gene, which is not
+/// 0 where there are several; of genes that cut a layer alone in the same way it has the first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Genome {
     /// Whether a stack begins at each layer.
     pub begins: Vec<bool>,
-    /// Position in [`Genes::rows`] per layer.
+    /// Per layer: 0 runs it whole, `g` cuts it in [`Genes::rows`]`[g - 1]` rows.
     pub rows: Vec<u8>,
     /// Position in [`Space::layers`] per layer.
     pub choices: Vec<u32>,
@@ -36,10 +36,8 @@ pub struct Genes<'a> {
     pub rows: Vec<u64>,
     /// Whether stacks may be cut and joined.
     pub stacks: bool,
-    /// Cuts in time of each layer alone in its stack.
-    alone: Vec<Vec<Cut>>,
-    /// Cuts in time of each layer in a stack, per position in `rows`.
-    fused: Vec<Vec<Vec<Cut>>>,
+    /// Cuts in time of each layer, per rows gene.
+    cuts: Vec<Vec<Vec<Cut>>>,
 }
 
 impl<'a> Genes<'a> {
@@ -47,36 +45,42 @@ impl<'a> Genes<'a> {
     /// layer), stacks to be chosen or not.
     pub fn new(problem: &'a Problem, rows: &[u64], stacks: bool) -> Result<Self, SpaceError> {
         let (workload, mapping) = (&problem.workload, &problem.mapping);
-        let layers = workload.layers.len();
+        if rows.is_empty() {
+            let cuts = vec![vec![Vec::new(); workload.layers.len()]];
+            return Ok(Self { space: &problem.space, rows: Vec::new(), stacks: false, cuts });
+        }
         let mut rows = rows.to_vec();
         rows.sort_unstable();
         rows.dedup();
-        if rows.is_empty() {
-            let alone = vec![Vec::new(); layers];
-            return Ok(Self { space: &problem.space, rows, stacks: false, alone, fused: Vec::new() });
-        }
-        let mut fused: Vec<Vec<Vec<Cut>>> = Vec::new();
+        let mut cuts = vec![layer_cuts(workload, mapping, None)?];
         let mut different = Vec::new();
         for rows in rows {
-            let cuts = layer_cuts(workload, mapping, Some(rows))?;
-            if !fused.contains(&cuts) {
-                fused.push(cuts);
+            let finer = layer_cuts(workload, mapping, Some(rows))?;
+            // Stacks need one gene, even if it cuts nothing.
+            if different.is_empty() || !cuts.contains(&finer) {
+                cuts.push(finer);
                 different.push(rows);
             }
         }
-        let alone = layer_cuts(workload, mapping, None)?;
-        Ok(Self { space: &problem.space, rows: different, stacks, alone, fused })
+        Ok(Self { space: &problem.space, rows: different, stacks, cuts })
     }
 
-    /// The genome of stacks with one rows gene for all.
+    /// The genome of stacks with one rows gene for all of several layers; layers alone run whole.
     pub fn genome(&self, stacks: &[Stack], rows: u8, choices: &[u32]) -> Genome {
-        let mut begins = vec![false; choices.len()];
+        let mut genome = Genome {
+            begins: vec![false; choices.len()],
+            rows: vec![0; choices.len()],
+            choices: choices.to_vec(),
+        };
         for stack in stacks {
             if let Some(first) = stack.layers.first() {
-                begins[first.index()] = true;
+                genome.begins[first.index()] = true;
+            }
+            if stack.layers.len() > 1 {
+                stack.layers.iter().for_each(|layer| genome.rows[layer.index()] = rows);
             }
         }
-        self.canonical(Genome { begins, rows: vec![rows; choices.len()], choices: choices.to_vec() })
+        self.canonical(genome)
     }
 
     /// Restores the invariant: a stack's rows are those of its first layer that has any.
@@ -85,13 +89,21 @@ impl<'a> Genes<'a> {
             *first = true;
         }
         for stack in ranges(&genome.begins) {
+            let given = genome.rows[stack.clone()].iter().copied().find(|rows| *rows > 0);
             let rows = match stack.len() {
-                1 => 0,
-                _ => genome.rows[stack.clone()].iter().copied().find(|rows| *rows > 0).unwrap_or(0),
+                1 => self.coarsest(stack.start, given.unwrap_or(0)),
+                _ => given.unwrap_or(self.rows.len().min(1) as u8),
             };
             genome.rows[stack].fill(rows);
         }
         genome
+    }
+
+    /// The first gene that cuts a layer as `rows` does.
+    fn coarsest(&self, layer: usize, rows: u8) -> u8 {
+        let cut = &self.cuts[rows as usize][layer];
+        let same = (self.cuts[..rows as usize].iter()).position(|cuts| cuts[layer] == *cut);
+        same.map_or(rows, |gene| gene as u8)
     }
 
     /// Stacks of a genome.
@@ -102,15 +114,8 @@ impl<'a> Genes<'a> {
 
     /// Cuts in time of a genome.
     pub fn intra(&self, genome: &Genome) -> Vec<Vec<Cut>> {
-        let mut cuts = self.alone.clone();
-        for stack in ranges(&genome.begins).filter(|stack| stack.len() > 1) {
-            for layer in stack {
-                if let Some(fused) = self.fused.get(genome.rows[layer] as usize) {
-                    cuts[layer].clone_from(&fused[layer]);
-                }
-            }
-        }
-        cuts
+        let cut = |(layer, rows): (usize, &u8)| self.cuts[*rows as usize][layer].clone();
+        genome.rows.iter().enumerate().map(cut).collect()
     }
 
     /// What a genome means.

@@ -53,15 +53,16 @@ pub fn genomes(genes: &Genes, stacks: &[Stack], limit: usize) -> Result<Vec<Geno
 }
 
 /// A genome with every number of rows in every stack.
-fn with_rows(genes: &Genes, frame: &Genome) -> Vec<Genome> {
-    let mut all = vec![Genome { rows: vec![0; frame.rows.len()], ..frame.clone() }];
-    for stack in ranges(&frame.begins).filter(|stack| stack.len() > 1) {
+fn with_rows(genes: &Genes, frame: &Genome) -> BTreeSet<Genome> {
+    let whole = Genome { rows: vec![0; frame.rows.len()], ..frame.clone() };
+    let mut all = BTreeSet::from([genes.canonical(whole)]);
+    for stack in ranges(&frame.begins) {
         let each = |genome: Genome| {
             let stack = stack.clone();
-            (0..genes.rows.len().max(1) as u8).map(move |rows| {
+            (0..=genes.rows.len() as u8).map(move |rows| {
                 let mut genome = genome.clone();
                 genome.rows[stack.clone()].fill(rows);
-                genome
+                genes.canonical(genome)
             })
         };
         all = all.into_iter().flat_map(each).collect();

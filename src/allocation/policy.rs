@@ -81,10 +81,15 @@ pub fn propose(
     objective: Objective,
     time_limit: Option<Duration>,
 ) -> Result<Vec<Proposal>, PolicyError> {
-    let simple = |source, choices| Proposal { source, choices, solver: SolverReport::none() };
     if policy == Policy::Fixed {
-        return Ok(vec![simple("fixed", space.fixed(workload)?)]);
+        let choices = space.fixed(workload)?;
+        return Ok(vec![Proposal { source: "fixed", choices, solver: SolverReport::none() }]);
     }
+    let proposal = |source, choices: Vec<u32>, solver| {
+        let choices = surrogate.original(&choices);
+        Proposal { source, choices, solver }
+    };
+    let simple = |source, choices| proposal(source, choices, SolverReport::none());
     let start = solver::greedy(&surrogate.problem, &solver::Weights { time: 1.0, cost: 0.0 });
     let weights = weights(surrogate, &start, objective);
     let greedy = simple("greedy", solver::greedy(&surrogate.problem, &weights));
@@ -100,8 +105,8 @@ pub fn propose(
     };
     let report =
         SolverReport { backend: solution.backend, status: status.to_owned(), bound: Some(solution.bound) };
-    let mut proposals = vec![Proposal { source: "ilp", choices: solution.choices, solver: report }];
-    let uniform = |source, rows| simple(source, uniform(workload, space, rows));
+    let mut proposals = vec![proposal("ilp", solution.choices, report)];
+    let uniform = |source, rows| simple(source, uniform(workload, &surrogate.space, rows));
     for proposal in [greedy, uniform("channels", false), uniform("rows", true)] {
         if proposals.iter().all(|known| known.choices != proposal.choices) {
             proposals.push(proposal);

@@ -17,7 +17,7 @@ use super::improve::{Effort, improve};
 use super::judge::{Judge, Score};
 use super::oracle;
 use super::policy::{Policy, PolicyError, Proposal, SolverReport, propose};
-use super::surrogate::{Surrogate, build};
+use super::surrogate::{Surrogate, build, costable};
 use super::vary::Variation;
 use crate::cn::refine::check_count;
 use crate::cost::{CostTable, Objective};
@@ -194,11 +194,15 @@ impl Search<'_> {
     /// The best proposal over all rows, and all proposals.
     fn proposed(&mut self, stacks: &[Stack]) -> Result<(Best, Vec<Genome>), SearchError> {
         let genes = self.judge.genes;
-        let bases: Vec<Genome> = (0..genes.rows.len().max(1) as u8)
-            .map(|rows| genes.genome(stacks, rows, &vec![0; genes.space.layers.len()]))
-            .collect();
-        // The surrogates fill most of the cost table.
+        let fewest = genes.rows.len().min(1) as u8;
+        // Costs for surrogates fill most of the table.
         let start = Instant::now();
+        let bases: Vec<Genome> = (fewest..=genes.rows.len() as u8)
+            .map(|rows| {
+                let whole = genes.genome(stacks, rows, &vec![0; genes.space.layers.len()]);
+                self.cut_what_does_not_fit(whole, rows)
+            })
+            .collect();
         let surrogates: Vec<_> = bases.par_iter().map(|base| self.surrogate(base)).collect();
         self.cost_seconds = start.elapsed().as_secs_f64();
         let proposed: Vec<_> =
@@ -231,6 +235,17 @@ impl Search<'_> {
         }
         let best = best.ok_or_else(|| self.nothing())?;
         Ok((best, seeds))
+    }
+
+    /// Cuts the layers alone in their stack that fit no core whole.
+    fn cut_what_does_not_fit(&self, mut genome: Genome, rows: u8) -> Genome {
+        let (problem, genes) = (self.judge.problem, self.judge.genes);
+        let intra = genes.intra(&genome);
+        let unfit = |layer: &usize| !costable(problem, genes.space, *layer, &intra, self.table);
+        let whole = (0..genome.rows.len()).filter(|layer| genome.rows[*layer] == 0);
+        let unfit: Vec<usize> = whole.collect::<Vec<_>>().into_par_iter().filter(unfit).collect();
+        unfit.into_iter().for_each(|layer| genome.rows[layer] = rows);
+        genes.canonical(genome)
     }
 
     fn surrogate(&self, base: &Genome) -> Result<Surrogate, SearchError> {

@@ -344,9 +344,8 @@ pub fn layer_cuts(
             return Ok(cuts?.into_iter().flatten().collect());
         }
         let position = layer.position(&Dim::new("OY")).or_else(|| layer.position(&Dim::new("D")));
-        let row = position.filter(|dim| layer.dims[*dim].size > 1);
-        let cut = |(dim, rows): (usize, u64)| Cut { dim, tile: rows.min(layer.dims[dim].size) };
-        Ok(row.zip(rows).map(cut).into_iter().collect())
+        let cut = position.zip(rows).filter(|(dim, rows)| layer.dims[*dim].size > *rows);
+        Ok(cut.map(|(dim, tile)| Cut { dim, tile }).into_iter().collect())
     };
     workload.layers.iter().map(cuts).collect()
 }

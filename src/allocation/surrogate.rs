@@ -41,11 +41,21 @@ pub struct Predicted {
 pub struct Surrogate {
     /// For the solver.
     pub problem: solver::Problem,
+    /// The choices that have a cost.
+    pub space: Space,
+    /// Their positions in the whole space, per layer.
+    positions: Vec<Vec<u32>>,
     /// Energy of compulsory DRAM traffic.
     constant_energy: f64,
 }
 
 impl Surrogate {
+    /// The choices of a solution as positions in the whole space.
+    pub fn original(&self, choices: &[u32]) -> Vec<u32> {
+        let position = |(positions, choice): (&Vec<u32>, &u32)| positions[*choice as usize];
+        self.positions.iter().zip(choices).map(position).collect()
+    }
+
     /// Latency and energy of a choice per layer.
     pub fn predict(&self, choices: &[u32]) -> Predicted {
         let weights = solver::Weights { time: 1.0, cost: 0.0 };
@@ -63,7 +73,20 @@ struct Part {
     ranges: Vec<Range<u64>>,
 }
 
-/// Builds the surrogate of a space under stacks and cuts in time.
+/// Whether some choice of a layer has a cost under these cuts in time.
+pub fn costable(
+    problem: &Problem,
+    space: &Space,
+    layer: usize,
+    intra: &[Vec<Cut>],
+    table: &CostTable,
+) -> bool {
+    let builder = Builder { problem, intra, table, stacks: 1 };
+    space.layers[layer].iter().any(|choice| builder.choice(LayerId::from(layer), choice, 0).is_ok())
+}
+
+/// Builds the surrogate of a space under stacks and cuts in time. Choices without a cost are left out;
+/// a layer without any other is an error.
 pub fn build(
     problem: &Problem,
     space: &Space,
@@ -73,12 +96,19 @@ pub fn build(
 ) -> Result<Surrogate, EvaluateError> {
     let stack_of = stack_of(stacks, space.layers.len());
     let builder = Builder { problem, intra, table, stacks: stacks.len() };
-    let tasks = (problem.workload.layer_ids().collect::<Vec<_>>().into_par_iter())
+    let kept = (problem.workload.layer_ids().collect::<Vec<_>>().into_par_iter())
         .map(|layer| builder.task(layer, &space.layers[layer.index()], stack_of[layer.index()]))
         .collect::<Result<Vec<_>, _>>()?;
-    let edges = builder.edges(space);
+    let (tasks, positions): (Vec<_>, Vec<Vec<u32>>) = kept.into_iter().unzip();
+    let left = |(choices, positions): (&Vec<LayerChoice>, &Vec<u32>)| {
+        positions.iter().map(|position| choices[*position as usize].clone()).collect()
+    };
+    let space = Space { layers: space.layers.iter().zip(&positions).map(left).collect() };
+    let edges = builder.edges(&space);
     let budgets = builder.budgets();
     Ok(Surrogate {
+        space,
+        positions,
         problem: solver::Problem {
             resources: problem.accelerator.cores.len() + problem.accelerator.resources.len(),
             groups: stacks.len(),
@@ -188,10 +218,29 @@ impl Builder<'_> {
             .max(1.0)
     }
 
-    fn task(&self, id: LayerId, choices: &[LayerChoice], stack: u32) -> Result<solver::Task, EvaluateError> {
-        let choices =
-            choices.iter().map(|choice| self.choice(id, choice, stack)).collect::<Result<_, _>>()?;
-        Ok(solver::Task { group: stack, choices })
+    /// The task of a layer, and which choices it has.
+    fn task(
+        &self,
+        id: LayerId,
+        choices: &[LayerChoice],
+        stack: u32,
+    ) -> Result<(solver::Task, Vec<u32>), EvaluateError> {
+        let (mut kept, mut positions, mut failure) = (Vec::new(), Vec::new(), None);
+        for (position, choice) in choices.iter().enumerate() {
+            match self.choice(id, choice, stack) {
+                Ok(choice) => {
+                    kept.push(choice);
+                    positions.push(position as u32);
+                }
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        match failure {
+            Some(failure) if kept.is_empty() => Err(failure),
+            _ => Ok((solver::Task { group: stack, choices: kept }, positions)),
+        }
     }
 
     fn choice(&self, id: LayerId, choice: &LayerChoice, stack: u32) -> Result<solver::Choice, EvaluateError> {

@@ -4,7 +4,7 @@
 //! move   a run of layers to the cores and kind of split that one of them gets
 //! assign one layer to any choice
 //! swap   two cores within a run of layers
-//! rows   coarser or finer tiles in one stack
+//! rows   coarser or finer tiles in one stack, or the layer whole
 //! cut    a stack in two, or join it with the next
 //! cross  genes of a run of layers from the other parent (stacks and rows come with the layers)
 //! ```
@@ -48,7 +48,7 @@ impl<'a> Variation<'a> {
             }
         }
         for rows in &mut genome.rows {
-            *rows = sequence.below(self.genes.rows.len().max(1)) as u8;
+            *rows = sequence.below(self.genes.rows.len() + 1) as u8;
         }
         self.genes.canonical(genome)
     }
@@ -117,12 +117,12 @@ impl<'a> Variation<'a> {
     }
 
     fn recut(&self, genome: &mut Genome, sequence: &mut Sequence) {
-        let stacks: Vec<Range<usize>> = ranges(&genome.begins).filter(|stack| stack.len() > 1).collect();
-        if self.genes.rows.len() < 2 {
+        if self.genes.rows.is_empty() {
             return self.shift(genome, sequence);
         }
+        let stacks: Vec<Range<usize>> = ranges(&genome.begins).collect();
         let Some(stack) = sequence.pick(&stacks) else { return };
-        genome.rows[stack.clone()].fill(sequence.below(self.genes.rows.len()) as u8);
+        genome.rows[stack.clone()].fill(sequence.below(self.genes.rows.len() + 1) as u8);
     }
 
     fn restack(&self, genome: &mut Genome, sequence: &mut Sequence) {

@@ -314,6 +314,8 @@ impl Priced<'_> {
     }
 
     /// Exact bits that operands with the DRAM level at the top exchange with it.
+    /// Demand on DRAM: the model's, and every element at least once (truncated spatial factors lose some,
+    /// MODEL.md 14.2).
     fn streamed(&self) -> Vec<StreamedBits> {
         let problem = self.mapped.problem;
         let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
@@ -324,10 +326,12 @@ impl Priced<'_> {
                     let transfer = &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
                     transfer.bits() * transfer.count
                 };
+                let whole = problem.tensor_size(operand, &problem.full_extents()) as u64 * operand.bits;
+                let (read, write) = if operand.output { (0, whole) } else { (whole, 0) };
                 StreamedBits {
                     operand: operand.memory,
-                    read: bits(Direction::ToLow),
-                    write: bits(Direction::FromLow),
+                    read: bits(Direction::ToLow).max(read),
+                    write: bits(Direction::FromLow).max(write),
                     tile: contents.bits(operand.top()),
                 }
             })
