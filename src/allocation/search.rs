@@ -22,7 +22,7 @@ use super::vary::Variation;
 use crate::cn::refine::check_count;
 use crate::cost::{CostTable, Objective};
 use crate::fusion::Stack;
-use crate::fusion::stacks::{Stacking, stacks};
+use crate::fusion::stacks::{Stacking, stacks as stacks_of};
 use crate::pipeline::{EvaluateError, Problem};
 use millstream_solver as solver;
 use rayon::prelude::*;
@@ -112,11 +112,11 @@ struct Best {
 /// Simulations of the local search from a candidate of so many CNs and edges: large graphs get fewer, so
 /// that the default answers in seconds.
 fn local(size: usize) -> usize {
-    (LOCAL_SIZE / size.max(1)).clamp(16, 256)
+    (LOCAL_SIZE / size.max(1)).clamp(16, 512)
 }
 
 /// CNs and edges simulated by the local search in all, within its limits.
-const LOCAL_SIZE: usize = 600_000;
+const LOCAL_SIZE: usize = 1_200_000;
 
 /// Searches with a policy.
 pub fn search(problem: &Problem, plan: &SearchPlan, table: &CostTable) -> Result<Found, SearchError> {
@@ -128,7 +128,7 @@ pub fn search(problem: &Problem, plan: &SearchPlan, table: &CostTable) -> Result
     let genes = Genes::new(problem, rows, free)?;
     let stacks = match given.filter(|_| plan.stacking.is_some()) {
         Some(given) => given,
-        None => stacks(&problem.workload, &problem.accelerator, stacking),
+        None => stacks_of(&problem.workload, &problem.accelerator, stacking),
     };
     let mut search =
         Search { plan, judge: Judge::new(problem, &genes, table), table, failure: None, cost_seconds: 0.0 };
@@ -193,16 +193,19 @@ impl Search<'_> {
 
     /// The best proposal over all rows, and all proposals.
     fn proposed(&mut self, stacks: &[Stack]) -> Result<(Best, Vec<Genome>), SearchError> {
-        let genes = self.judge.genes;
+        let (problem, genes) = (self.judge.problem, self.judge.genes);
         let fewest = genes.rows.len().min(1) as u8;
         // Costs for surrogates fill most of the table.
         let start = Instant::now();
-        let bases: Vec<Genome> = (fewest..=genes.rows.len() as u8)
-            .map(|rows| {
-                let whole = genes.genome(stacks, rows, &vec![0; genes.space.layers.len()]);
-                self.cut_what_does_not_fit(whole, rows)
-            })
+        let choices = vec![0; genes.space.layers.len()];
+        let mut bases: Vec<Genome> = (fewest..=genes.rows.len() as u8)
+            .map(|rows| self.cut_what_does_not_fit(genes.genome(stacks, rows, &choices), rows))
             .collect();
+        if genes.stacks {
+            let alone = stacks_of(&problem.workload, &problem.accelerator, Stacking::None);
+            bases.push(self.cut_what_does_not_fit(genes.genome(&alone, 0, &choices), fewest));
+            bases.dedup();
+        }
         let surrogates: Vec<_> = bases.par_iter().map(|base| self.surrogate(base)).collect();
         self.cost_seconds = start.elapsed().as_secs_f64();
         let proposed: Vec<_> =
