@@ -197,7 +197,7 @@ fn absurd_counts() {
         error: the tiling gives 1000000000 CNs, more than 16777216: use coarser tiles
     "#]]
     .assert_eq(&text(&output.stderr));
-    let output = run(dir.path(), "run -w net.onnx -a testing_two_core");
+    let output = run(dir.path(), "run -w net.onnx -a testing_two_core --stacks all");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
     expect![[r#"
         error: the tiling gives 2000000000 CNs, more than 16777216: use coarser tiles
