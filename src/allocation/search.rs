@@ -112,11 +112,11 @@ struct Best {
 /// Simulations of the local search from a candidate of so many CNs and edges: large graphs get fewer, so
 /// that the default answers in seconds.
 fn local(size: usize) -> usize {
-    (LOCAL_SIZE / size.max(1)).clamp(16, 512)
+    (LOCAL_SIZE / size.max(1)).clamp(16, 1024)
 }
 
 /// CNs and edges simulated by the local search in all, within its limits.
-const LOCAL_SIZE: usize = 1_200_000;
+const LOCAL_SIZE: usize = 2_000_000;
 
 /// Searches with a policy.
 pub fn search(problem: &Problem, plan: &SearchPlan, table: &CostTable) -> Result<Found, SearchError> {

@@ -31,6 +31,10 @@ pub(super) struct LineArgs {
     /// What is minimised.
     #[arg(long, value_enum, default_value_t)]
     pub objective: Objective,
+    /// What mappings inside cores minimise (default: the objective, but EDP for latency: traffic that
+    /// one core hides delays the others on links and DRAM).
+    #[arg(long, value_enum)]
+    pub core_objective: Option<Objective>,
     /// Which admissible CN goes first on a core.
     #[arg(long, value_enum, default_value_t)]
     pub priority: Priority,
@@ -48,7 +52,7 @@ pub(super) struct LineArgs {
     pub costs: Option<PathBuf>,
     #[command(flatten)]
     pub search: SearchArgs,
-    /// Simulations of the search beyond its first proposals (default: ilp 256, fewer for large graphs;
+    /// Simulations of the search beyond its first proposals (default: ilp 1024, fewer for large graphs;
     /// random 256, genetic 2048, exhaustive at most 100000).
     #[arg(long, value_name = "N")]
     pub simulations: Option<usize>,
@@ -83,7 +87,11 @@ impl LineArgs {
             problem.overrides.check_layers(&path.display().to_string(), &problem.workload)?;
             inputs.push(input::file("costs", path)?);
         }
-        problem.search = self.search.options(self.objective, true);
+        let core_objective = self.core_objective.unwrap_or(match self.objective {
+            Objective::Energy => Objective::Energy,
+            Objective::Latency | Objective::Edp => Objective::Edp,
+        });
+        problem.search = self.search.options(core_objective, true);
         problem.schedule.contention = self.contention;
         problem.schedule.priority = self.priority;
         problem.schedule.prefetch = self.prefetch;
