@@ -4,7 +4,7 @@
 //! `cargo bench --bench search`. Figures are the best of several passes over all layers.
 
 use millstream::accelerator::{ArrayMapping, CoreKind};
-use millstream::cost::{Division, Hierarchy, Objective, SearchOptions, SpatialConstraint, search};
+use millstream::cost::{Division, Hierarchy, MappingConstraint, Objective, SearchOptions, search};
 use millstream::workload::nest::LoopNest;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ const PASSES: usize = 3;
 fn pass(cases: &[&Case], hierarchy: &Hierarchy, options: &SearchOptions) -> (Duration, Duration) {
     let (mut total, mut longest) = (Duration::ZERO, Duration::ZERO);
     for case in cases {
-        let constraint = SpatialConstraint { fixed: case.spatial.clone(), ..SpatialConstraint::default() };
+        let constraint = MappingConstraint { fixed: case.spatial.clone(), ..MappingConstraint::default() };
         let start = Instant::now();
         let cost = search(&case.nest, hierarchy, &case.core, &constraint, options).expect("it fits");
         let taken = start.elapsed();

@@ -8,7 +8,7 @@ use crate::accelerator::route::Routes;
 use crate::accelerator::{Accelerator, CoreKind, Direction, Memory};
 use crate::cn::{CnClass, CnGraph};
 use crate::cost::{
-    Cost, CostError, CostKey, CostTable, Hierarchy, SearchOptions, SharedCost, SpatialConstraint, search,
+    Cost, CostError, CostKey, CostTable, Hierarchy, MappingConstraint, SearchOptions, SharedCost, search,
 };
 use crate::ids::LayerId;
 use crate::ledger::{Costs, NodeCost};
@@ -162,12 +162,12 @@ impl Costing<'_> {
 
     /// The mapping's spatial unrolling for a layer, else the core's own dataflow; array dimensions
     /// whose loop dimensions the nest lacks are left to the generator.
-    fn spatial(&self, layer: LayerId, kind: &CoreKind, nest: &LoopNest) -> SpatialConstraint {
+    fn spatial(&self, layer: LayerId, kind: &CoreKind, nest: &LoopNest) -> MappingConstraint {
         let entry = self.mapping.entry(self.workload.layer(layer));
         let given = entry.filter(|entry| !entry.spatial.is_empty());
         let fixed = given.map_or(&kind.dataflows, |entry| &entry.spatial);
         let known = |array_dim: &str| kind.array.dims.iter().any(|(name, _)| name == array_dim);
-        SpatialConstraint {
+        MappingConstraint {
             fixed: (fixed.iter())
                 .filter(|mapping| given.is_some() || known(&mapping.array_dim))
                 .filter(|mapping| mapping.unrolled.iter().any(|(dim, _)| nest.size(dim) > 1))
@@ -175,6 +175,7 @@ impl Costing<'_> {
                 .collect(),
             hints: entry.map_or_else(Vec::new, |entry| entry.spatial_hints.clone()),
             mix: self.options.mix,
+            order: entry.map_or_else(Vec::new, |entry| entry.order.clone()),
         }
     }
 }

@@ -14,7 +14,7 @@
 //! lies in \[U, 2U - 1\], which bounds the search: a partial mapping whose U, completed by the largest
 //! options of the dimensions still open, cannot beat the worst one kept is not extended.
 
-use super::SpatialConstraint;
+use super::MappingConstraint;
 use super::problem::Problem;
 use super::spatial::{Bounds, product, total};
 use super::unroll::{Factors, Mapping};
@@ -25,7 +25,7 @@ pub(super) fn generate(
     bounds: &Bounds,
     fixed: &Mapping,
     open: &[usize],
-    constraint: &SpatialConstraint,
+    constraint: &MappingConstraint,
     count: usize,
 ) -> Vec<Mapping> {
     if open.is_empty() {
@@ -94,7 +94,7 @@ fn options(
     problem: &Problem,
     bounds: &Bounds,
     array_dim: usize,
-    constraint: &SpatialConstraint,
+    constraint: &MappingConstraint,
 ) -> Vec<Factors> {
     let (name, units) = &problem.hierarchy.array.dims[array_dim];
     let hint = constraint.hints.iter().find(|(hinted, _)| hinted == name).map(|(_, dims)| dims);

@@ -1,6 +1,6 @@
 //! Intra-core cost: one loop nest on one core, ZigZag's analytical model (MODEL.md).
 //!
-//! `(LoopNest, Hierarchy, SpatialConstraint) -> Cost`. Spatial unrolling (`spatial`, `generate`,
+//! `(LoopNest, Hierarchy, MappingConstraint) -> Cost`. Spatial unrolling (`spatial`, `generate`,
 //! `unroll`), loop order and uneven allocation of loops to memories (`temporal`, `allocate`), word
 //! accesses per memory, operand and direction with their energy (`access`), stalls from double
 //! buffering and port sharing (`latency`), on- and off-loading (`load`), all of one loop order
@@ -70,15 +70,40 @@ impl Hierarchy {
     }
 }
 
-/// What the mapping fixes of the spatial unrolling (MODEL.md 3.1).
+/// What the mapping fixes inside a core: of the spatial unrolling (MODEL.md 3.1) and of the loop order
+/// (MODEL.md 4).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SpatialConstraint {
+pub struct MappingConstraint {
     /// Fixed unrolling per array dimension; array dimensions absent here are generated.
     pub fixed: Vec<ArrayMapping>,
     /// Loop dimensions the generator may use per array dimension; absent: all.
     pub hints: Vec<(String, Vec<Dim>)>,
     /// The generator may put several loop dimensions on one array dimension.
     pub mix: bool,
+    /// Loops from the innermost; empty: any order.
+    pub order: Vec<OrderEntry>,
+}
+
+/// An entry of an imposed loop order (ZigZag's `temporal_ordering`).
+///
+/// Sizes that multiply to the temporal size of every dimension are the order itself. Otherwise each
+/// entry fixes a position, from the inside up to [`OrderEntry::Rest`] and from the outside behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum OrderEntry {
+    /// A loop over this dimension; without a size, of any size.
+    Loop(Dim, Option<u64>),
+    /// Any number of loops.
+    Rest,
+}
+
+impl fmt::Display for OrderEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Loop(dim, Some(size)) => write!(f, "{dim} {size}"),
+            Self::Loop(dim, None) => write!(f, "{dim} *"),
+            Self::Rest => f.write_str("*"),
+        }
+    }
 }
 
 /// What a search minimises.
@@ -289,6 +314,19 @@ pub enum CostError {
         /// Bits of one instance.
         available: u64,
     },
+    /// The mapping's order is none of the nest's.
+    #[error(
+        "`temporal_ordering` {given} (innermost first) fits no order of the loops {loops}: sizes must multiply to those of the loops that are left in time; `[K, \"*\"]` fixes a position without a size"
+    )]
+    NoSuchOrder {
+        /// The mapping's entries.
+        given: String,
+        /// The loops of the nest in time.
+        loops: String,
+    },
+    /// The optimal allocator chooses the order itself.
+    #[error("`temporal_ordering` is for --allocator zigzag: the optimal allocator chooses the order itself")]
+    OrderForZigzagOnly,
     /// The generator found no spatial mapping.
     #[error("no spatial mapping of the layer fits the array of core {core}")]
     NoSpatialMapping {

@@ -10,6 +10,9 @@
 //! and are scored once, and because the latency is only computed where energy and
 //! `temporal + drain`, a lower bound of it, do not already lose.
 //!
+//! A loop order that the mapping gives whole is the only one; one that it gives in part filters the
+//! enumeration (MODEL.md 4).
+//!
 //! With the optimal allocator the best division of all orders (`optimal`) is compared with that
 //! search at ZigZag's default limit; the better one by (energy, latency) wins.
 
@@ -18,8 +21,10 @@ use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::evaluate::{Mapped, Score};
 use super::optimal::{Failure, Floor, optimal};
 use super::problem::Problem;
-use super::temporal::{Loop, Orders, loops, temporal_sizes};
-use super::{Cost, CostError, Division, Hierarchy, Model, Objective, SearchOptions, SpatialConstraint};
+use super::temporal::{Imposed, Loop, Orders, loops, temporal_sizes};
+use super::{
+    Cost, CostError, Division, Hierarchy, MappingConstraint, Model, Objective, OrderEntry, SearchOptions,
+};
 use crate::workload::nest::LoopNest;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -33,17 +38,21 @@ pub fn search(
     nest: &LoopNest,
     hierarchy: &Hierarchy,
     core_name: &str,
-    spatial: &SpatialConstraint,
+    constraint: &MappingConstraint,
     options: &SearchOptions,
 ) -> Result<Cost, CostError> {
     check(options)?;
     let problem = Problem::new(nest, hierarchy, core_name)?;
+    let imposed = Imposed::new(&problem, &constraint.order);
+    if !imposed.is_empty() && options.allocator == Division::Optimal {
+        return Err(CostError::OrderForZigzagOnly);
+    }
     let mut best: Option<(Score, Cost)> = None;
     let mut rejected: Option<CostError> = None;
     let (mut evaluated, mut pruned) = (0, 0);
-    for mapping in super::spatial::mappings(&problem, core_name, spatial, options.spatial_mappings)? {
+    for mapping in super::spatial::mappings(&problem, core_name, constraint, options.spatial_mappings)? {
         let mapped = Mapped::new(&problem, mapping);
-        let found = orders(&mapped, options)?;
+        let found = orders(&mapped, &imposed, options)?;
         evaluated += found.evaluated;
         pruned += found.pruned;
         if options.allocator == Division::Optimal {
@@ -65,8 +74,11 @@ pub fn search(
                     best = Some((score, mapped.cost(&order)?));
                 }
             }
-            Err(rejection) => {
+            Err(Some(rejection)) => {
                 rejected.get_or_insert_with(|| rejection.error(&problem));
+            }
+            Err(None) => {
+                rejected.get_or_insert_with(|| no_such_order(&mapped, &constraint.order));
             }
         }
     }
@@ -110,19 +122,33 @@ fn divided(mapped: &Mapped, options: &SearchOptions) -> Result<Option<(Score, Co
 
 /// What the enumeration of one spatial mapping found.
 struct Found {
-    best: Result<(Score, Vec<Loop>), Rejection>,
+    /// Without a rejection the mapping admits no order.
+    best: Result<(Score, Vec<Loop>), Option<Rejection>>,
     evaluated: u64,
     pruned: u64,
 }
 
-fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> {
+fn no_such_order(mapped: &Mapped, given: &[OrderEntry]) -> CostError {
+    let problem = mapped.problem;
+    let sizes = temporal_sizes(problem, &mapped.fractional);
+    let loops = sizes.iter().map(|(dim, size)| format!("{} {size}", problem.nest.dims[*dim].0));
+    CostError::NoSuchOrder {
+        given: given.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        loops: loops.collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn orders(mapped: &Mapped, imposed: &Imposed, options: &SearchOptions) -> Result<Found, CostError> {
     let problem = mapped.problem;
     // Beside the optimal allocator the greedy one at ZigZag's default limit breaks ties.
     let limit = match options.allocator {
         Division::Zigzag => options.lpf_limit,
         Division::Optimal => options.lpf_limit.min(6),
     };
-    let loops = loops(&temporal_sizes(problem, &mapped.fractional), limit);
+    let sizes = temporal_sizes(problem, &mapped.fractional);
+    let loops = loops(&sizes, limit);
+    let mut given = imposed.complete(&sizes);
+    let complete = given.is_some();
     let mut sequence = Orders::new(&problem.nest.dims, &loops);
     let mut allocator = Allocator::new(problem, &mapped.fractional, Allocation::Uneven);
     let mut seen = Seen::new(mapped, &loops);
@@ -130,8 +156,17 @@ fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> 
     let mut best: Option<(Score, Vec<Loop>)> = None;
     let mut rejected: Option<Rejection> = None;
     let (mut evaluated, mut pruned) = (0, 0);
-    let mut bar = Bar::new(mapped, &loops, options.objective, &mut allocator)?;
-    while sequence.next_into(&mut order) {
+    let mut bar = match imposed.is_empty() {
+        true => Bar::new(mapped, &loops, options.objective, &mut allocator)?,
+        false => None,
+    };
+    loop {
+        match given.take() {
+            Some(given) => order = given,
+            None if complete || !sequence.next_into(&mut order) => break,
+            None if !imposed.admits(&order) => continue,
+            None => {}
+        }
         if bar.as_ref().is_some_and(|bar| bar.excludes(&order)) {
             pruned += 1;
             continue;
@@ -170,7 +205,7 @@ fn orders(mapped: &Mapped, options: &SearchOptions) -> Result<Found, CostError> 
     }
     let best = match (best, rejected) {
         (Some(best), _) => Ok(best),
-        (None, rejected) => Err(rejected.expect("a loop list has at least one order")),
+        (None, rejected) => Err(rejected),
     };
     Ok(Found { best, evaluated, pruned })
 }

@@ -1,6 +1,6 @@
 //! Spatial mappings: what the user fixed, cut to the hardware, the rest generated (MODEL.md 3.1).
 //!
-//! `SpatialConstraint -> [Mapping]`. Factor of loop dimension x on array dimension D is bounded by
+//! `MappingConstraint -> [Mapping]`. Factor of loop dimension x on array dimension D is bounded by
 //! the sizes of both and, for each memory at the bottom, by the words its port delivers at once:
 //!
 //! ```text
@@ -14,7 +14,7 @@
 
 use super::problem::{Problem, Relevance, predecessors};
 use super::unroll::{Factors, Mapping};
-use super::{CostError, Hierarchy, SpatialConstraint};
+use super::{CostError, Hierarchy, MappingConstraint};
 use crate::accelerator::{ArrayMapping, Direction};
 use crate::workload::nest::LoopNest;
 
@@ -29,7 +29,7 @@ pub fn spatial_mappings(
     nest: &LoopNest,
     hierarchy: &Hierarchy,
     core_name: &str,
-    constraint: &SpatialConstraint,
+    constraint: &MappingConstraint,
     count: usize,
 ) -> Result<Vec<Vec<ArrayMapping>>, CostError> {
     let problem = Problem::new(nest, hierarchy, core_name)?;
@@ -58,7 +58,7 @@ pub(super) fn named(problem: &Problem, mapping: &Mapping) -> Vec<ArrayMapping> {
 pub(super) fn mappings(
     problem: &Problem,
     core: &str,
-    constraint: &SpatialConstraint,
+    constraint: &MappingConstraint,
     count: usize,
 ) -> Result<Vec<Mapping>, CostError> {
     let array = &problem.hierarchy.array.dims;

@@ -4,7 +4,7 @@
 //! an entry. Entries are filled on demand or in parallel; the result of a key depends on the key
 //! alone, so neither the order nor the number of threads matters.
 
-use super::{Cost, CostError, SearchOptions, SpatialConstraint};
+use super::{Cost, CostError, MappingConstraint, SearchOptions};
 use crate::ids::CoreKindId;
 use crate::units::BitsPerCycle;
 use crate::workload::MemoryOperand;
@@ -22,7 +22,7 @@ pub struct CostKey {
     /// Core description.
     pub kind: CoreKindId,
     /// What the mapping fixes of the spatial unrolling.
-    pub spatial: SpatialConstraint,
+    pub spatial: MappingConstraint,
     /// Operands that no pool holds, in ascending order, with the bandwidth of their DRAM level.
     pub streamed: Vec<(MemoryOperand, BitsPerCycle)>,
     /// Objective, limits, model.
@@ -73,9 +73,9 @@ impl CostTable {
 
 /// Invariant: factors are finite and positive (the readers refuse others), so equality is reflexive
 /// and equal factors have equal bits.
-impl Eq for SpatialConstraint {}
+impl Eq for MappingConstraint {}
 
-impl Hash for SpatialConstraint {
+impl Hash for MappingConstraint {
     fn hash<H: Hasher>(&self, state: &mut H) {
         for entry in &self.fixed {
             entry.array_dim.hash(state);
@@ -86,5 +86,6 @@ impl Hash for SpatialConstraint {
         }
         self.hints.hash(state);
         self.mix.hash(state);
+        self.order.hash(state);
     }
 }

@@ -11,6 +11,7 @@
 //! the order that descends by (name of the dimension, factor). A loop order is written innermost
 //! loop first.
 
+use super::OrderEntry;
 use super::problem::Problem;
 use super::unroll::Unrolling;
 use crate::workload::Dim;
@@ -69,6 +70,59 @@ fn merge_smallest(factors: &mut Vec<u64>) {
     factors.drain(..2);
     let place = factors.partition_point(|factor| *factor < product);
     factors.insert(place, product);
+}
+
+/// What a mapping fixes of the loop order (MODEL.md 4, last paragraph).
+pub(super) struct Imposed {
+    /// Dimension and size of the loops from the innermost.
+    inner: Vec<(usize, Option<u64>)>,
+    /// The same from the outermost.
+    outer: Vec<(usize, Option<u64>)>,
+}
+
+impl Imposed {
+    /// Entries for dimensions that the nest lacks fix nothing.
+    pub(super) fn new(problem: &Problem, entries: &[OrderEntry]) -> Self {
+        let position = |entry: &OrderEntry| match entry {
+            OrderEntry::Loop(dim, size) => Some((problem.position(dim)?, *size)),
+            OrderEntry::Rest => None,
+        };
+        let rest = entries.iter().position(|entry| *entry == OrderEntry::Rest).unwrap_or(entries.len());
+        Self {
+            inner: entries[..rest].iter().filter_map(position).collect(),
+            outer: entries[rest..].iter().rev().filter_map(position).collect(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.inner.is_empty() && self.outer.is_empty()
+    }
+
+    /// The order itself, if sizes are given and multiply to the temporal size of every dimension.
+    pub(super) fn complete(&self, sizes: &[Loop]) -> Option<Vec<Loop>> {
+        let entries = self.inner.iter().chain(self.outer.iter().rev());
+        let loops: Vec<Loop> =
+            entries.map(|(dim, size)| size.map(|size| (*dim, size))).collect::<Option<_>>()?;
+        let product = |dim: usize| -> u64 {
+            loops
+                .iter()
+                .filter(|(of, _)| *of == dim)
+                .fold(1, |product, (_, size)| product.saturating_mul(*size))
+        };
+        let known = |(dim, _): &Loop| sizes.iter().any(|(of, _)| of == dim) || product(*dim) == 1;
+        let whole = sizes.iter().all(|(dim, size)| product(*dim) == *size) && loops.iter().all(known);
+        whole.then(|| loops.into_iter().filter(|(_, size)| *size > 1).collect())
+    }
+
+    /// Whether an order has the fixed loops in their places.
+    pub(super) fn admits(&self, order: &[Loop]) -> bool {
+        let fits = |(dim, size): &(usize, Option<u64>), given: &Loop| {
+            *dim == given.0 && size.is_none_or(|size| size == given.1)
+        };
+        self.inner.len().max(self.outer.len()) <= order.len()
+            && self.inner.iter().zip(order).all(|(fixed, given)| fits(fixed, given))
+            && self.outer.iter().zip(order.iter().rev()).all(|(fixed, given)| fits(fixed, given))
+    }
 }
 
 /// All distinct orders of a list of loops, in the reference's sequence.

@@ -108,6 +108,17 @@ pub(crate) static ENTRY: Keys = Keys {
             "Loops the generator may unroll over an array dimension.",
         ),
         Key::optional(
+            "temporal_ordering",
+            Shape::List(&Shape::Any(&[
+                Shape::Choice(&["*"]),
+                Shape::List(&Shape::Any(&[Shape::Positive, Shape::Text])),
+            ])),
+            "",
+            "searched",
+            "[[OX, 112], [FX, '*'], '*', [K, 2]]",
+            "Loops inside a core, from the innermost: `[OX, 112]`, `[OX, '*']` for any size, `'*'` for any loops. Sizes that multiply to all that is left in time are the order itself; else each entry fixes a position, from the inside, or behind `'*'` from the outside.",
+        ),
+        Key::optional(
             "memory_operand_links",
             Shape::Map(&Shape::Choice(&["I1", "I2", "O"])),
             "",
@@ -116,7 +127,7 @@ pub(crate) static ENTRY: Keys = Keys {
             "The memory operand of each operand of the layer.",
         ),
     ],
-    unmodelled: &["temporal_ordering", "kernel"],
+    unmodelled: &["kernel"],
     repeatable: &["core_allocation_is_fixed"],
     ..Keys::NONE
 };

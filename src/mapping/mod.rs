@@ -14,6 +14,7 @@ pub use resolve::{StackSplit, link, resolve};
 pub use write::write;
 
 use crate::accelerator::ArrayMapping;
+use crate::cost::OrderEntry;
 use crate::workload::{Dim, Layer, MemoryOperand};
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,8 @@ pub struct MappingEntry {
     pub spatial: Vec<ArrayMapping>,
     /// Hints for the spatial generator per array dimension.
     pub spatial_hints: Vec<(String, Vec<Dim>)>,
+    /// Loop order inside a core, from the innermost; empty: searched.
+    pub order: Vec<OrderEntry>,
     /// Memory operand of each layer operand, where not the default.
     pub links: Vec<(String, MemoryOperand)>,
     /// Rank of the layer in the order, as `mapping.yaml` of a result has it.

@@ -9,6 +9,7 @@
 //! sums: a dimension over which the joined layer accumulates stays whole.
 
 use super::{Mapping, MappingEntry, Pieces, Split};
+use crate::cost::OrderEntry;
 use crate::ids::{LayerId, TensorId};
 use crate::workload::{Axis, Dim, Layer, MemoryOperand, Operand, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,15 @@ pub fn resolve(mapping: Mapping, workload: &Workload) -> Mapping {
         let mut changed = false;
         for split in splits.into_iter().flatten().flatten() {
             changed |= name_dimension(layer, split);
+        }
+        for entry in &mut named.order {
+            if let OrderEntry::Loop(dim, _) = entry
+                && layer.position(dim).is_none()
+                && let Some(index) = indexed(layer, dim)
+            {
+                *dim = layer.dims[index].dim.clone();
+                changed = true;
+            }
         }
         if changed {
             entries.insert(position, named);

@@ -38,6 +38,8 @@ fn row(entry: &MappingEntry) -> Vec<String> {
         let dims: Vec<_> = dims.iter().map(ToString::to_string).collect();
         format!("{array_dim}: {}?", dims.join("|"))
     });
+    let order: Vec<_> = entry.order.iter().map(ToString::to_string).collect();
+    let order = (!order.is_empty()).then(|| format!("order: {}", order.join(" ")));
     let links = entry.links.iter().map(|(operand, memory)| format!("{operand}={memory}"));
     vec![
         entry.name.clone(),
@@ -46,7 +48,7 @@ fn row(entry: &MappingEntry) -> Vec<String> {
         allocation.collect::<Vec<_>>().join(" "),
         tiling(entry.intra_core_tiling.as_deref()),
         tiling(entry.inter_core_tiling.as_deref()),
-        spatial.chain(hints).collect::<Vec<_>>().join(", "),
+        spatial.chain(hints).chain(order).collect::<Vec<_>>().join(", "),
         links.collect::<Vec<_>>().join(" "),
     ]
 }

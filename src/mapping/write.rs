@@ -1,6 +1,7 @@
 //! Writes a mapping as YAML that [`super::yaml`] reads back to an equal value.
 
 use super::{Mapping, MappingEntry, Pieces, Split, StackSplit};
+use crate::cost::OrderEntry;
 use serde::{Serialize, Serializer};
 use serde_yaml::{FlowMap, FlowSeq};
 
@@ -36,6 +37,14 @@ enum Count {
     Word(&'static str),
 }
 
+/// `[OX, 112]`, `[OX, '*']` or `'*'`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum LoopEntry {
+    Loop(FlowSeq<(String, Count)>),
+    Rest(&'static str),
+}
+
 /// One entry under the keys of the reader.
 #[derive(Serialize)]
 struct Entry {
@@ -54,6 +63,8 @@ struct Entry {
     spatial_mapping: Ordered<Vec<String>>,
     #[serde(skip_serializing_if = "Ordered::is_empty")]
     spatial_mapping_hint: Ordered<FlowSeq<Vec<String>>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    temporal_ordering: Vec<LoopEntry>,
     #[serde(skip_serializing_if = "Ordered::is_empty")]
     memory_operand_links: Ordered<String>,
 }
@@ -130,9 +141,20 @@ fn entry(entry: &MappingEntry) -> Entry {
                 })
                 .collect(),
         ),
+        temporal_ordering: entry.order.iter().map(loop_entry).collect(),
         memory_operand_links: Ordered(
             (entry.links.iter()).map(|(operand, memory)| (operand.clone(), memory.to_string())).collect(),
         ),
+    }
+}
+
+fn loop_entry(entry: &OrderEntry) -> LoopEntry {
+    match entry {
+        OrderEntry::Loop(dim, size) => {
+            let size = size.map_or(Count::Word("*"), Count::Number);
+            LoopEntry::Loop(FlowSeq((dim.to_string(), size)))
+        }
+        OrderEntry::Rest => LoopEntry::Rest("*"),
     }
 }
 

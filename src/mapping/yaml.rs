@@ -12,6 +12,7 @@
 use super::keys::{ENTRY, FILE, GROUP, TILING};
 use super::{Mapping, MappingEntry, Pieces, Split, StackSplit};
 use crate::accelerator::{Accelerator, ArrayMapping, unrolled_loops};
+use crate::cost::OrderEntry;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::document::{Fields, Node, Reading, Value, read_text};
 use crate::workload::{Dim, MemoryOperand};
@@ -102,6 +103,8 @@ fn entry(reading: &mut Reading, node: &Node, accelerator: Option<&Accelerator>) 
     let spatial = spatial.map(|node| spatial_mapping(reading, node, accelerator)).unwrap_or_default();
     let hints = fields.get("spatial_mapping_hint");
     let spatial_hints = hints.map(|node| hint_dims(reading, node)).unwrap_or_default();
+    let order = fields.get("temporal_ordering");
+    let order = order.map(|node| loop_order(reading, node)).unwrap_or_default();
     let links = fields.get("memory_operand_links");
     let links = links.map(|node| operand_links(reading, node)).unwrap_or_default();
     let fixed = fixed_allocation(reading, &fields, cores.as_deref(), inter_core_tiling.as_deref());
@@ -113,6 +116,7 @@ fn entry(reading: &mut Reading, node: &Node, accelerator: Option<&Accelerator>) 
         allocation: allocation.or(fixed),
         spatial,
         spatial_hints,
+        order,
         links,
         rank: rank.and_then(|rank| u32::try_from(rank).ok()),
     })
@@ -263,6 +267,50 @@ fn hint_dims(reading: &mut Reading, node: &Node) -> Vec<(String, Vec<Dim>)> {
         hints.push((key.key_name(), dims.map(|dim| dim_named(&dim)).collect()));
     }
     hints
+}
+
+/// ZigZag's `temporal_ordering`: `[OX, 112]`, `[OX, "*"]`, or `*` for any loops.
+fn loop_order(reading: &mut Reading, node: &Node) -> Vec<OrderEntry> {
+    let mut order = Vec::new();
+    for item in node.list(reading, "`temporal_ordering`").unwrap_or_default() {
+        let entry = match &item.value {
+            Value::List(_) => order_entry(reading, item),
+            _ => match item.text(reading, "a loop") {
+                Some(text) if text.trim() == "*" => Some(OrderEntry::Rest),
+                Some(_) => None,
+                None => continue,
+            },
+        };
+        match entry {
+            Some(OrderEntry::Rest) if order.contains(&OrderEntry::Rest) => {
+                let error = Diagnostic::new("a second `*` in `temporal_ordering`");
+                reading.error(
+                    item,
+                    error.help("loops before the `*` are the innermost, those behind it the outermost"),
+                );
+            }
+            Some(entry) => order.push(entry),
+            None => {
+                let error = Diagnostic::new("an entry of `temporal_ordering` is a loop")
+                    .label("expected for example `[OX, 112]`, `[OX, \"*\"]` or `\"*\"`");
+                reading.error(item, error);
+            }
+        }
+    }
+    order
+}
+
+fn order_entry(reading: &mut Reading, node: &Node) -> Option<OrderEntry> {
+    let Value::List(items) = &node.value else { return None };
+    let [dim, size] = items.as_slice() else { return None };
+    let dim = dim_named(&dim.text(reading, "a dimension")?);
+    match &size.value {
+        Value::Text(text) if text == "*" => Some(OrderEntry::Loop(dim, None)),
+        _ => Some(OrderEntry::Loop(
+            dim,
+            Some(size.positive(reading, "the size of a loop", "at least one iteration")?),
+        )),
+    }
 }
 
 fn operand_links(reading: &mut Reading, node: &Node) -> Vec<(String, MemoryOperand)> {

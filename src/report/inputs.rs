@@ -53,6 +53,7 @@ pub fn found(problem: &Problem, candidate: &Candidate) -> Mapping {
                 rank: Some(candidate.order[index]),
                 spatial: given.map_or_else(Vec::new, |entry| entry.spatial.clone()),
                 spatial_hints: given.map_or_else(Vec::new, |entry| entry.spatial_hints.clone()),
+                order: given.map_or_else(Vec::new, |entry| entry.order.clone()),
                 ..MappingEntry::default()
             }
         })

@@ -11,10 +11,10 @@ use millstream::accelerator::Memory;
 use millstream::accelerator::{ArrayMapping, CoreKind};
 use millstream::cost::imc::{self, ImcParts};
 use millstream::cost::{
-    Allocation, CostError, Evaluation, Hierarchy, Objective, OperandLoops, SearchOptions, SpatialConstraint,
+    Allocation, CostError, Evaluation, Hierarchy, MappingConstraint, Objective, OperandLoops, SearchOptions,
     evaluate, search, spatial_mappings,
 };
-use millstream::cost::{Cost, CostKey, CostTable};
+use millstream::cost::{Cost, CostKey, CostTable, OrderEntry};
 use millstream::ids::CoreKindId;
 use millstream::workload::Dim;
 use millstream::workload::MemoryOperand;
@@ -177,6 +177,69 @@ fn evaluations_equal_the_reference() {
     assert_eq!((equal, rejected), (523, 12));
 }
 
+/// The same evaluations through the search: an order given whole is the only one.
+#[test]
+fn imposed_orders_are_what_is_costed() {
+    let reference = Reference::read();
+    let mut differing = Vec::new();
+    let (mut equal, mut rejected) = (0, 0);
+    for record in lines::<Record>("evaluations.jsonl") {
+        let (nest, core) = (&reference.layers[&record.layer], &reference.cores[&record.core]);
+        let hierarchy = Hierarchy::of(core, &[], None);
+        for ordered in record.evaluations.iter().filter(|ordered| !ordered.even) {
+            let order = ordered.order.iter().map(|(dim, size)| OrderEntry::Loop(dim.clone(), Some(*size)));
+            let constraint = MappingConstraint {
+                fixed: record.spatial.clone(),
+                order: order.collect(),
+                ..MappingConstraint::default()
+            };
+            let ours = search(nest, &hierarchy, &core.name, &constraint, &SearchOptions::default());
+            match (&ours, &ordered.expected) {
+                (Ok(ours), Some(theirs)) if ours.latency.0 == theirs.latency[2] => equal += 1,
+                (Err(CostError::DoesNotFit { .. } | CostError::TopTooSmall { .. }), None) => rejected += 1,
+                _ => differing.push(format!("{} {}: {ours:?}", record.id, ordered.name)),
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
+    assert_eq!((equal, rejected), (461, 12));
+}
+
+/// `[K, "*"]`, `*`, `[C, 2]`: K innermost, half of C outermost, the rest is searched.
+#[test]
+fn an_order_given_in_part_filters_the_search() {
+    let reference = Reference::read();
+    let (nest, core) = (&reference.layers["conv3x3"], &reference.cores["tpu_like"]);
+    let hierarchy = Hierarchy::of(core, &[], None);
+    let found = |order: &[OrderEntry]| {
+        let constraint = MappingConstraint { order: order.to_vec(), ..MappingConstraint::default() };
+        search(nest, &hierarchy, &core.name, &constraint, &SearchOptions::default())
+    };
+    let free = found(&[]).expect("it fits");
+    let outer = |cost: &Cost| {
+        let levels = &cost.temporal_mapping[0].levels;
+        let mut loops = levels.iter().flatten();
+        (loops.next().cloned(), levels.iter().flatten().next_back().cloned())
+    };
+    let (inner, outermost) = outer(&free);
+    let (inner, outermost) = (inner.expect("a loop"), outermost.expect("a loop"));
+    // What the search found admits itself; the other way round it finds something not better.
+    let same = [
+        OrderEntry::Loop(inner.0.clone(), None),
+        OrderEntry::Rest,
+        OrderEntry::Loop(outermost.0.clone(), Some(outermost.1)),
+    ];
+    let again = found(&same).expect("it fits");
+    assert_eq!((again.energy, again.latency), (free.energy, free.latency));
+    assert!(again.evaluated < free.evaluated + free.pruned);
+    let turned = [OrderEntry::Loop(outermost.0.clone(), None)];
+    let turned = found(&turned).expect("it fits");
+    assert_eq!(outer(&turned).0.expect("a loop").0, outermost.0);
+    assert!(turned.energy.0 * turned.latency.0 >= free.energy.0 * free.latency.0);
+    let none = [OrderEntry::Loop(Dim::new("K"), Some(3)), OrderEntry::Loop(Dim::new("C"), Some(5))];
+    expect![[r#"`temporal_ordering` K 3, C 5 (innermost first) fits no order of the loops K 2, OX 2, OY 56, C 64, FX 3, FY 3: sizes must multiply to those of the loops that are left in time; `[K, "*"]` fixes a position without a size"#]].assert_eq(&found(&none).expect_err("no factor is 3").to_string());
+}
+
 #[test]
 fn in_memory_arrays_equal_the_reference_part_by_part() {
     let reference = Reference::read();
@@ -243,7 +306,8 @@ fn spatial_mappings_equal_the_reference() {
         let core = &reference.cores[&case.core];
         let nest = &reference.layers[&case.layer];
         let hierarchy = Hierarchy::of(core, &[], None);
-        let constraint = SpatialConstraint { fixed: case.fixed, hints: case.hints, mix: case.mix };
+        let constraint =
+            MappingConstraint { fixed: case.fixed, hints: case.hints, mix: case.mix, order: Vec::new() };
         let kept = |count| {
             let kept = spatial_mappings(nest, &hierarchy, &core.name, &constraint, count);
             kept.expect("the reference maps the layer")
@@ -294,7 +358,7 @@ fn searches_equal_the_reference() {
     for case in lines::<Searched>("search.jsonl") {
         let core = &reference.cores[&case.core];
         let hierarchy = Hierarchy::of(core, &[], None);
-        let constraint = SpatialConstraint { fixed: case.spatial, ..SpatialConstraint::default() };
+        let constraint = MappingConstraint { fixed: case.spatial, ..MappingConstraint::default() };
         let expected = [
             (Objective::Energy, case.energy, &case.orders[0]),
             (Objective::Latency, case.latency, &case.orders[1]),
@@ -331,7 +395,7 @@ fn spelled(loops: &OperandLoops) -> String {
 
 fn best(nest: &LoopNest, hierarchy: &Hierarchy, objective: Objective) -> Cost {
     let options = SearchOptions { objective, ..SearchOptions::default() };
-    search(nest, hierarchy, "core", &SpatialConstraint::default(), &options).expect("it fits")
+    search(nest, hierarchy, "core", &MappingConstraint::default(), &options).expect("it fits")
 }
 
 #[test]
@@ -344,7 +408,7 @@ fn a_cost_shows_latency_energy_and_loops() {
         unrolled: vec![(Dim::new(dim), 32.0)],
     };
     let constraint =
-        SpatialConstraint { fixed: vec![fixed("D1", "K"), fixed("D2", "C")], ..Default::default() };
+        MappingConstraint { fixed: vec![fixed("D1", "K"), fixed("D2", "C")], ..Default::default() };
     let options = SearchOptions { objective: Objective::Energy, ..SearchOptions::default() };
     let cost = search(&reference.layers["conv3x3"], &hierarchy, &core.name, &constraint, &options);
     let cost = cost.expect("it fits");
@@ -435,7 +499,7 @@ fn a_core_that_cannot_hold_the_layer_says_why() {
     let (chip, _) = split(&reference.cores["tpu_like"]);
     let hierarchy = Hierarchy::of(&chip, &[], None);
     let error = |nest: &LoopNest| {
-        search(nest, &hierarchy, "tpu_like", &SpatialConstraint::default(), &SearchOptions::default())
+        search(nest, &hierarchy, "tpu_like", &MappingConstraint::default(), &SearchOptions::default())
             .expect_err("its weights exceed the registers")
             .to_string()
     };
@@ -449,7 +513,7 @@ fn a_core_that_cannot_hold_the_layer_says_why() {
         &reference.layers["conv3x3"],
         &registers,
         "tpu_like",
-        &SpatialConstraint::default(),
+        &MappingConstraint::default(),
         &SearchOptions::default(),
     );
     expect!["operand I (I1) is held by no memory of core tpu_like"]
@@ -463,7 +527,7 @@ fn equal_keys_are_costed_once() {
     let key = |layer: &str| CostKey {
         nest: reference.layers[layer].clone(),
         kind: CoreKindId(0),
-        spatial: SpatialConstraint::default(),
+        spatial: MappingConstraint::default(),
         streamed: Vec::new(),
         options: SearchOptions::default(),
     };

@@ -3,7 +3,7 @@
 //! `beyond.jsonl`: limits 7 and 8, and SALSA).
 
 use millstream::accelerator::{Array, ArrayMapping, CoreKind, Direction, Memory, Port, PortKind};
-use millstream::cost::{Allocation, Division, Hierarchy, Objective, SearchOptions, SpatialConstraint};
+use millstream::cost::{Allocation, Division, Hierarchy, MappingConstraint, Objective, SearchOptions};
 use millstream::cost::{evaluate, evaluate_divided, search};
 use millstream::units::{Bits, BitsPerCycle, Picojoules};
 use millstream::workload::nest::{LoopNest, NestOperand, Relation};
@@ -57,7 +57,7 @@ fn no_search_of_the_reference_is_better() {
     for case in lines::<Searched>("search.jsonl") {
         let core = &cores[&case.core];
         let hierarchy = Hierarchy::of(core, &[], None);
-        let constraint = SpatialConstraint { fixed: case.spatial, ..SpatialConstraint::default() };
+        let constraint = MappingConstraint { fixed: case.spatial, ..MappingConstraint::default() };
         let cost = search(&case.nest, &hierarchy, &core.name, &constraint, &options(usize::MAX));
         let (energy, latency) = (cost.as_ref().expect("it fits").energy.0, cost.expect("it fits").latency.0);
         let limit = (case.energy.0 * (1.0 + 1e-9), case.energy.1);
@@ -207,7 +207,7 @@ fn the_least_energy_equals_brute_force() {
                 }
             }
             let found =
-                search(&nest, &hierarchy, "unit", &SpatialConstraint::default(), &options(usize::MAX));
+                search(&nest, &hierarchy, "unit", &MappingConstraint::default(), &options(usize::MAX));
             let found = found.expect("one iteration fits").energy.0;
             assert!(
                 (found - least).abs() <= 1e-9 * least,
