@@ -89,14 +89,16 @@ pub enum SpaceError {
         layer: String,
     },
     /// A mapping entry for a layer or operator that is not in the workload.
-    #[error("mapping entry `{entry}` names neither a layer nor an operator of workload {workload}{hint}")]
+    #[error(
+        "mapping entry `{entry}` names neither a layer nor an operator of workload {workload}; did you mean `{near}`?"
+    )]
     UnknownEntry {
         /// Entry name.
         entry: String,
         /// Workload name.
         workload: String,
-        /// `; did you mean ...?`
-        hint: String,
+        /// A layer of a similar name.
+        near: String,
     },
 }
 
@@ -151,19 +153,13 @@ impl Space {
 }
 
 fn check_entries(workload: &Workload, mapping: &Mapping) -> Result<(), SpaceError> {
-    // Entries for operators are shared between networks and may go unused; a name that looks like
-    // neither an operator nor a layer is a mistake.
-    for entry in &mapping.entries {
-        let layer = workload.layers.iter().any(|layer| layer.name == entry.name);
-        let operator_like = entry.name.chars().all(|c| c.is_ascii_alphanumeric())
-            && entry.name.starts_with(|c: char| c.is_ascii_uppercase());
-        if !layer && !operator_like && entry.name != "default" {
-            let names = workload.layers.iter().map(|layer| layer.name.as_str());
-            let near = crate::diagnostic::nearest(&entry.name, names);
+    // What is like no layer is noted (ZigZag's files have entries as examples); a near miss is a mistake.
+    for entry in mapping.entries.iter().filter(|entry| entry.is_unknown(workload)) {
+        if let Some(near) = entry.near(workload) {
             return Err(SpaceError::UnknownEntry {
                 entry: entry.name.clone(),
                 workload: workload.name.clone(),
-                hint: near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")),
+                near: near.to_owned(),
             });
         }
     }

@@ -10,6 +10,7 @@ use crate::ids::{ClassId, CoreId, LayerId};
 use crate::ledger::NodeCost;
 use crate::pipeline::Problem;
 use crate::placement::{PlacedNode, place_operands};
+use crate::report::notes;
 use crate::table::left;
 use crate::units::three_digits;
 use clap::Args;
@@ -64,7 +65,7 @@ pub(super) fn cost(args: &CostArgs, format: Format, out: &mut Output) -> Result<
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         return Err(Failure::Input(format!("--explain: the workload has no layer `{name}`{hint}")));
     }
-    let costed = costs(&problem)?;
+    let (costed, distinct) = costs(&problem)?;
     if let Some(name) = &args.explain {
         for (node, cost) in costed.iter().filter(|(node, _)| problem.workload.layer(node.layer).name == *name)
         {
@@ -77,12 +78,16 @@ pub(super) fn cost(args: &CostArgs, format: Format, out: &mut Output) -> Result<
     let rows: Vec<Row> = costed.iter().map(|(node, cost)| row(&problem, node, cost)).collect();
     match format {
         Format::Json => out.json(&rows),
-        Format::Table => print_table(&rows, out),
+        Format::Table => {
+            print_table(&rows, out)?;
+            out.line(format_args!("{} nests on cores, {distinct} of them distinct", rows.len()))?;
+            notes(&problem).try_for_each(|note| out.line(format_args!("note: {note}")))
+        }
     }
 }
 
-/// Every layer as a whole on one core of each kind that may run it.
-fn costs(problem: &Problem) -> Result<Vec<(PlacedNode, NodeCost)>, Failure> {
+/// Every layer as a whole on one core of each kind that may run it, and how many distinct costs it took.
+fn costs(problem: &Problem) -> Result<(Vec<(PlacedNode, NodeCost)>, usize), Failure> {
     let table = CostTable::new();
     let mut jobs: Vec<(LayerId, CoreId)> = Vec::new();
     for layer in problem.workload.layer_ids() {
@@ -105,7 +110,7 @@ fn costs(problem: &Problem) -> Result<Vec<(PlacedNode, NodeCost)>, Failure> {
             Ok(problem.costing().node(&class, node, &table)?)
         })
         .collect();
-    costed.into_iter().collect()
+    Ok((costed.into_iter().collect::<Result<_, _>>()?, table.distinct()))
 }
 
 fn core_name(problem: &Problem, core: CoreId) -> String {

@@ -15,7 +15,8 @@ pub use write::write;
 
 use crate::accelerator::ArrayMapping;
 use crate::cost::OrderEntry;
-use crate::workload::{Dim, Layer, MemoryOperand};
+use crate::diagnostic::nearest;
+use crate::workload::{Dim, Layer, MemoryOperand, Workload};
 use serde::{Deserialize, Serialize};
 
 /// A mapping file.
@@ -87,6 +88,23 @@ impl Mapping {
         let pooling = is_pooling(&layer.operator);
         let family = || self.entries.iter().find(|entry| pooling && is_pooling(&entry.name));
         find(&layer.name).or_else(|| find(&layer.operator)).or_else(family).or_else(|| find("default"))
+    }
+}
+
+impl MappingEntry {
+    /// Whether the entry names neither a layer nor what may be an operator: entries for operators are
+    /// shared between networks and may go unused.
+    pub fn is_unknown(&self, workload: &Workload) -> bool {
+        let operator_like = self.name.chars().all(|c| c.is_ascii_alphanumeric())
+            && self.name.starts_with(|c: char| c.is_ascii_uppercase());
+        !operator_like
+            && self.name != "default"
+            && workload.layers.iter().all(|layer| layer.name != self.name)
+    }
+
+    /// The layer whose name is so near that the entry must mean it.
+    pub fn near<'a>(&self, workload: &'a Workload) -> Option<&'a str> {
+        nearest(&self.name, workload.layers.iter().map(|layer| layer.name.as_str()))
     }
 }
 

@@ -18,6 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn resolve(mapping: Mapping, workload: &Workload) -> Mapping {
     let mut mapping = mapping;
     drop_stacks_of_operators(&mut mapping, workload);
+    let unused: Vec<String> = (mapping.entries.iter())
+        .filter(|entry| entry.is_unknown(workload) && entry.near(workload).is_none())
+        .map(|entry| {
+            format!(
+                "mapping entry `{}` names neither a layer nor an operator of {}",
+                entry.name, workload.name
+            )
+        })
+        .collect();
+    mapping.notes.extend(unused);
     let tilings: Vec<_> = std::mem::take(&mut mapping.stack_splits);
     let mut entries: BTreeMap<usize, MappingEntry> = BTreeMap::new();
     for (position, layer) in workload.layers.iter().enumerate() {

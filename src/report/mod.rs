@@ -10,7 +10,7 @@ pub mod saved;
 mod summary;
 mod tables;
 
-pub use summary::{Summary, summary};
+pub use summary::{Summary, notes, summary};
 
 use crate::pipeline::Problem;
 use crate::pipeline::run::{Outcome, RunOptions};

@@ -6,6 +6,7 @@ use crate::accelerator::{Accelerator, ResourceKind};
 use crate::allocation::search::FrontPoint;
 use crate::ids::{CoreId, ResourceId};
 use crate::ledger::EnergySplit;
+use crate::pipeline::Problem;
 use crate::schedule::Why;
 use crate::units::{Bits, three_digits};
 use serde::{Deserialize, Serialize};
@@ -155,6 +156,12 @@ pub struct Verified {
     pub violations: u64,
 }
 
+/// What was ignored or assumed in the inputs, one sentence each.
+pub fn notes(problem: &Problem) -> impl Iterator<Item = &String> {
+    let Problem { workload, accelerator, mapping, .. } = problem;
+    workload.notes.iter().chain(&accelerator.notes).chain(&mapping.notes)
+}
+
 /// Gathers the summary of a run.
 pub fn summary(run: &Run) -> Summary {
     let outcome = run.outcome;
@@ -171,9 +178,6 @@ pub fn summary(run: &Run) -> Summary {
     } else {
         "critical path"
     };
-    let mut notes = problem.workload.notes.clone();
-    notes.extend(problem.accelerator.notes.iter().cloned());
-    notes.extend(problem.mapping.notes.iter().cloned());
     Summary {
         workload: problem.workload.name.clone(),
         accelerator: problem.accelerator.name.clone(),
@@ -219,7 +223,7 @@ pub fn summary(run: &Run) -> Summary {
         verified: Verified { events: outcome.report.checked.events, violations: 0 },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: run.inputs.to_vec(),
-        notes,
+        notes: notes(problem).cloned().collect(),
     }
 }
 
