@@ -216,6 +216,7 @@ impl CostOverrides {
             operations: 1,
             operation_energy: Picojoules(row.energy),
             accesses: Vec::new(),
+            ports: Vec::new(),
             energy: Picojoules(row.energy),
             streamed: Vec::new(),
             spatial: Vec::new(),

@@ -12,7 +12,7 @@
 use super::access::{Nesting, Traffic, memory_energy, nestings, words};
 use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::imc;
-use super::latency::{double_buffering, stall};
+use super::latency::{double_buffering, port_stalls, stall};
 use super::load::{Loading, drain, loading};
 use super::problem::Problem;
 use super::spatial::{lookup, named};
@@ -270,6 +270,7 @@ impl Priced<'_> {
     fn cost(&self, order: &[Loop], ends: &Ends) -> Cost {
         let problem = self.mapped.problem;
         let latency = self.latency();
+        let buffering = double_buffering(problem, &self.traffic, &self.nestings);
         let operations = problem.nest.operations();
         let array = &problem.hierarchy.array;
         Cost {
@@ -289,6 +290,7 @@ impl Priced<'_> {
             },
             accesses: self.accesses(),
             energy: Picojoules(self.energy),
+            ports: port_stalls(problem, self.integer.as_ref().unwrap_or(&self.traffic), &buffering),
             streamed: self.streamed(),
             spatial: named(problem, &self.mapped.mapping),
             temporal_mapping: self.mapped.loops(order, ends),
@@ -313,7 +315,6 @@ impl Priced<'_> {
             .collect()
     }
 
-    /// Exact bits that operands with the DRAM level at the top exchange with it.
     /// Demand on DRAM: the model's, and every element at least once (truncated spatial factors lose some,
     /// MODEL.md 14.2).
     fn streamed(&self) -> Vec<StreamedBits> {

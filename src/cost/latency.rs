@@ -23,6 +23,7 @@
 //! c_k(y)   = y if y <= A_k, else A_k + cov_{k-1}(y) - cov_{k-1}(A_k)
 //! ```
 
+use super::PortStall;
 use super::access::{Nesting, PerLevel, Traffic};
 use super::problem::{PortUse, Problem};
 use crate::accelerator::Direction;
@@ -78,6 +79,18 @@ pub(super) fn stall(problem: &Problem, traffic: &Traffic, buffering: &Buffering)
     (problem.ports.iter())
         .map(|port| port_stall(&activities(problem, port, traffic, buffering)))
         .fold(0, i64::max) as u64
+}
+
+/// Stall or slack of every port that moves anything.
+pub(super) fn port_stalls(problem: &Problem, traffic: &Traffic, buffering: &Buffering) -> Vec<PortStall> {
+    let used = problem.ports.iter().map(|port| (port, activities(problem, port, traffic, buffering)));
+    used.filter(|(_, activities)| !activities.is_empty())
+        .map(|(port, activities)| PortStall {
+            memory: port.memory,
+            port: port.port,
+            stall: port_stall(&activities),
+        })
+        .collect()
 }
 
 fn activities(problem: &Problem, port: &PortUse, traffic: &Traffic, buffering: &Buffering) -> PortActivities {

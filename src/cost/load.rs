@@ -77,13 +77,14 @@ pub(super) fn loading(problem: &Problem, traffic: &Traffic, busy: u64) -> Loadin
         }
     };
     let output = &problem.operands[0];
-    let offload = (0..output.top())
+    let offload: f64 = (0..output.top())
         .map(|level| {
             let leaving = at(output, level, Direction::ToHigh);
             leaving.cycles.max(at(output, level + 1, Direction::FromLow).cycles)
         })
         .sum();
-    Loading { onload, offload }
+    // An empty sum is -0.0.
+    Loading { onload, offload: offload + 0.0 }
 }
 
 /// Loading cycles of the interfaces of one port.
@@ -122,8 +123,9 @@ fn is_partial_sum(problem: &Problem, interface: &Interface) -> bool {
 
 /// Drain of systolic array dimensions: `sum of max(ceil(product of factors) - 1, 0)`.
 pub(super) fn drain(problem: &Problem, mapping: &super::unroll::Mapping) -> f64 {
-    (problem.hierarchy.array.systolic.iter())
+    let drains = (problem.hierarchy.array.systolic.iter())
         .filter_map(|array_dim| mapping.get(*array_dim))
-        .map(|factors| (factors.iter().map(|(_, factor)| factor).product::<f64>().ceil() - 1.0).max(0.0))
-        .sum()
+        .map(|factors| (factors.iter().map(|(_, factor)| factor).product::<f64>().ceil() - 1.0).max(0.0));
+    // An empty sum is -0.0.
+    drains.sum::<f64>() + 0.0
 }

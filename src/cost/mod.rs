@@ -212,6 +212,8 @@ pub struct Cost {
     pub accesses: Vec<WordAccess>,
     /// `operations * operation_energy + sum(words * cost)`.
     pub energy: Picojoules,
+    /// Stall or slack of every port that moves anything.
+    pub ports: Vec<PortStall>,
     /// Bits that streamed operands move between DRAM and the core.
     pub streamed: Vec<StreamedBits>,
     /// Spatial unrolling per array dimension.
@@ -222,6 +224,17 @@ pub struct Cost {
     pub evaluated: u64,
     /// Orderings rejected or pruned without evaluation.
     pub pruned: u64,
+}
+
+/// How much a port falls behind the array, or how long it rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStall {
+    /// Position in [`Hierarchy::memories`].
+    pub memory: usize,
+    /// Position in the memory's ports.
+    pub port: usize,
+    /// Cycles for which the array waits for the port; negative: slack. The worst port stalls the nest.
+    pub stall: i64,
 }
 
 /// Words moved at one interface. A word is the memory's `bandwidth_max` of that port.

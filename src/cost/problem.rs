@@ -121,6 +121,9 @@ pub(super) struct Interface {
 /// A port with the interfaces of this nest that use it.
 #[derive(Clone, Debug)]
 pub(super) struct PortUse {
+    pub memory: usize,
+    /// Position among the memory's ports.
+    pub port: usize,
     pub bandwidth_max: u64,
     /// The port serves both I1 and I2.
     pub shared_inputs: bool,
@@ -229,9 +232,11 @@ impl<'a> Problem<'a> {
     fn lay_out_ports(&mut self, memory: usize) {
         let description = &self.hierarchy.memories[memory];
         let base = self.ports.len();
-        for port in &description.ports {
+        for (position, port) in description.ports.iter().enumerate() {
             let serves = |wanted| port.allocation.iter().any(|(operand, _)| *operand == wanted);
             self.ports.push(PortUse {
+                memory,
+                port: position,
                 bandwidth_max: port.bandwidth_max.0,
                 shared_inputs: serves(MemoryOperand::I1) && serves(MemoryOperand::I2),
                 interfaces: Vec::new(),

@@ -1,27 +1,28 @@
 //! A cost as an architect reads it: latency split, energy by memory, loops with memory boundaries.
 //!
 //! ```text
-//! latency  138048 cycles = 112896 temporal + 0 stall + 25088 onload + 2 offload + 62 drain
-//! energy          I1        I2         O        pJ   share
-//! rf_128B             10986025            10986025  16.4 %
-//! unrolled D1: K 32   D2: C 32
+//! latency        138048 cycles
+//!   computation  112896         81.8 %  all 1024 units busy
+//!   on-load       25088         18.2 %  first tiles from the top memory to the array
 //! loop          O        W         I
 //! K 2    sram_2MB  rf_128B  sram_2MB
 //! ```
 //!
-//! Loops stand outermost first, each with the memory in which it runs for every operand. `Display`
-//! does without the hierarchy: memories are levels (L0 is nearest the array), energy is a total.
+//! Then energy and words by memory and operand, and every port with its stall or slack. Loops stand
+//! outermost first, each with the memory in which it runs for every operand. `Display` does without
+//! the hierarchy: memories are levels (L0 is nearest the array), energy is a total.
 
-use super::{Cost, Hierarchy, OperandLoops};
+use super::{Cost, Hierarchy, OperandLoops, PortStall, WordAccess};
+use crate::accelerator::Direction;
 use crate::units::three_digits;
 use crate::workload::MemoryOperand;
 use std::fmt;
 
 impl Cost {
-    /// A short table of the cost on the hierarchy it was computed for.
+    /// The cost on the hierarchy it was computed for, for people.
     pub fn show(&self, hierarchy: &Hierarchy) -> String {
-        let mut text = self.latency_line();
-        text.push_str(&aligned(&self.energy_rows(hierarchy)));
+        let mut text = self.latency_rows(hierarchy);
+        text.push('\n');
         text.push_str(&self.spatial_line());
         text.push_str(&aligned(&self.loop_rows(|operand| {
             (hierarchy.memories.iter())
@@ -29,7 +30,16 @@ impl Cost {
                 .map(|memory| memory.name.clone())
                 .collect()
         })));
+        for table in [self.energy_rows(hierarchy), self.access_rows(hierarchy), self.port_rows(hierarchy)] {
+            text.push('\n');
+            text.push_str(&aligned(&table));
+        }
         text
+    }
+
+    /// Ports for which the array waits, by name, with the cycles.
+    pub fn stalls<'a>(&'a self, hierarchy: &'a Hierarchy) -> impl Iterator<Item = (String, i64)> + 'a {
+        self.ports.iter().filter(|port| port.stall > 0).map(|port| (port.name(hierarchy), port.stall))
     }
 
     /// Energy of one memory and operand.
@@ -43,6 +53,75 @@ impl Cost {
                 access.words as f64 * cost.0
             })
             .sum()
+    }
+
+    /// The parts of the latency from the array outwards, and what each of them is.
+    fn latency_rows(&self, hierarchy: &Hierarchy) -> String {
+        let worst = self.ports.iter().max_by_key(|port| port.stall).filter(|port| port.stall > 0);
+        let waits = worst.map_or_else(String::new, |port| format!("for {}", port.name(hierarchy)));
+        let units = hierarchy.array.size();
+        let parts = [
+            ("computation", self.ideal.0, format!("all {units} units busy")),
+            ("spatial loss", self.temporal.0 - self.ideal.0, "units without work".to_owned()),
+            ("stall", self.stall.0, waits),
+            ("on-load", self.onload.0, "first tiles from the top memory to the array".to_owned()),
+            ("off-load", self.offload.0, "last results from the array to the top memory".to_owned()),
+            ("drain", self.drain.0, "of the systolic array".to_owned()),
+        ];
+        let mut text = format!("latency {} cycles\n", self.latency.0);
+        for (name, cycles, what) in parts.iter().filter(|(_, cycles, _)| *cycles != 0.0) {
+            let share = format!("{} %", three_digits(100.0 * cycles / self.latency.0));
+            text.push_str(&format!("  {name:<12}  {cycles:>12}  {share:>6}  {what}\n"));
+        }
+        text
+    }
+
+    fn access_rows(&self, hierarchy: &Hierarchy) -> Vec<Vec<String>> {
+        let heading =
+            ["words", "operand", "read down", "written from below", "read up", "written from above"];
+        let mut rows = vec![heading.map(str::to_owned).to_vec()];
+        for (memory, description) in hierarchy.memories.iter().enumerate() {
+            for operand in [MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O] {
+                let words = |direction: Direction| {
+                    let here = |access: &&WordAccess| {
+                        (access.memory, access.operand, access.direction) == (memory, operand, direction)
+                    };
+                    self.accesses.iter().find(here).map_or(0, |access| access.words)
+                };
+                let words = Direction::ALL.map(words);
+                if words.iter().any(|words| *words > 0) {
+                    let number = |words: u64| if words == 0 { String::new() } else { words.to_string() };
+                    let mut row = vec![description.name.clone(), operand.to_string()];
+                    row.extend(words.map(number));
+                    rows.push(row);
+                }
+            }
+        }
+        rows
+    }
+
+    fn port_rows(&self, hierarchy: &Hierarchy) -> Vec<Vec<String>> {
+        let mut rows = vec![["port", "carries", "bits/cycle", "stall", "slack"].map(str::to_owned).to_vec()];
+        for port in &self.ports {
+            let description = &hierarchy.memories[port.memory].ports[port.port];
+            let moves = |(operand, direction): &&(MemoryOperand, Direction)| {
+                let same = |access: &WordAccess| {
+                    (access.memory, access.operand, access.direction) == (port.memory, *operand, *direction)
+                };
+                self.accesses.iter().any(same)
+            };
+            let carried = description.allocation.iter().filter(moves);
+            let carried =
+                carried.map(|(operand, direction)| format!("{operand} {}", direction.abbreviation()));
+            rows.push(vec![
+                port.name(hierarchy),
+                carried.collect::<Vec<_>>().join(", "),
+                description.bandwidth_max.0.to_string(),
+                port.stall.max(0).to_string(),
+                (-port.stall).max(0).to_string(),
+            ]);
+        }
+        rows
     }
 
     fn latency_line(&self) -> String {
@@ -115,6 +194,14 @@ impl Cost {
         rows.push(header);
         rows.reverse();
         rows
+    }
+}
+
+impl PortStall {
+    /// `memory.port`.
+    pub fn name(&self, hierarchy: &Hierarchy) -> String {
+        let memory = &hierarchy.memories[self.memory];
+        format!("{}.{}", memory.name, memory.ports[self.port].name)
     }
 }
 

@@ -127,6 +127,7 @@ pub(super) fn costs(run: &Run) -> Table {
         "onload_cycles",
         "offload_cycles",
         "drain_cycles",
+        "stalls",
         "energy_pj",
         "streamed",
         "evaluated",
@@ -134,6 +135,7 @@ pub(super) fn costs(run: &Run) -> Table {
     let placement = &outcome.evaluation.placement;
     let mut counts = vec![0u64; placement.nodes.len()];
     placement.node_of.iter().for_each(|node| counts[*node as usize] += 1);
+    let costing = run.problem.costing();
     let mut seen = BTreeSet::new();
     for ((node, cost), count) in placement.nodes.iter().zip(&outcome.evaluation.costs.nodes).zip(counts) {
         let class = &outcome.graph.classes[node.class.index()];
@@ -145,6 +147,8 @@ pub(super) fn costs(run: &Run) -> Table {
             continue;
         }
         let c = &cost.cost;
+        let hierarchy = costing.hierarchy(node);
+        let stalls = c.stalls(&hierarchy).map(|(port, cycles)| format!("{port} {cycles}"));
         let streamed: Vec<String> = node.streamed().iter().map(ToString::to_string).collect();
         writer.write_record([
             layer,
@@ -158,6 +162,7 @@ pub(super) fn costs(run: &Run) -> Table {
             c.onload.0.to_string(),
             c.offload.0.to_string(),
             c.drain.0.to_string(),
+            stalls.collect::<Vec<_>>().join("; "),
             c.energy.0.to_string(),
             streamed.join(" "),
             c.evaluated.to_string(),

@@ -413,15 +413,12 @@ fn a_cost_shows_latency_energy_and_loops() {
     let cost = search(&reference.layers["conv3x3"], &hierarchy, &core.name, &constraint, &options);
     let cost = cost.expect("it fits");
     expect![[r#"
-        latency  138048 cycles = 112896 temporal + 0 stall + 25088 onload + 2 offload + 62 drain
-        utilisation 81.8 %
-        energy          I1        I2         O        pJ   share
-        array                                    4624220   6.9 %
-        rf_128B             10986025            10986025  16.4 %
-        rf_2B                          4990304   4990304  7.45 %
-        sram_2MB   6169516              622935   6792451  10.1 %
-        dram      17561600   3225600  18816000  39603200  59.1 %
-        total                                   66996200   100 %
+        latency 138048 cycles
+          computation         112896  81.8 %  all 1024 units busy
+          on-load              25088  18.2 %  first tiles from the top memory to the array
+          off-load                 2     0 %  last results from the array to the top memory
+          drain                   62  0.04 %  of the systolic array
+
         unrolled D1: K 32   D2: C 32
         loop          O        W         I
         K 2    sram_2MB  rf_128B  sram_2MB
@@ -430,6 +427,33 @@ fn a_cost_shows_latency_energy_and_loops() {
         FX 3      rf_2B  rf_128B  sram_2MB
         FY 3      rf_2B  rf_128B  sram_2MB
         C 2       rf_2B  rf_128B  sram_2MB
+
+        energy          I1        I2         O        pJ   share
+        array                                    4624220   6.9 %
+        rf_128B             10986025            10986025  16.4 %
+        rf_2B                          4990304   4990304  7.45 %
+        sram_2MB   6169516              622935   6792451  10.1 %
+        dram      17561600   3225600  18816000  39603200  59.1 %
+        total                                   66996200   100 %
+
+        words     operand  read down  written from below  read up  written from above
+        rf_128B        I2  115605504                                            36864
+        rf_2B           O  115605504           115605504  6422528
+        sram_2MB       I1      14112                                              784
+        sram_2MB        O                            784      784
+        dram           I1      25088
+        dram           I2       4608
+        dram            O                          25088
+
+        port                          carries  bits/cycle  stall   slack
+        rf_128B.r_port_1                I2 tl           8      0       0
+        rf_128B.w_port_1                I2 fh           8      0       0
+        rf_2B.r_port_1                   O tl          16      0       0
+        rf_2B.r_port_2                   O th          16      0  106607
+        rf_2B.w_port_2                   O fl          16      0       0
+        sram_2MB.r_port_1         I1 tl, O th        2048      0       0
+        sram_2MB.w_port_1         I1 fh, O fl        2048      0       0
+        dram.rw_port_1     I1 tl, I2 tl, O fl          64      0       0
     "#]]
     .assert_eq(&cost.show(&hierarchy));
     expect![[r#"

@@ -89,6 +89,7 @@ pub fn node_cost(cycles: u64, class: &CnClass, streamed: Vec<StreamedBits>) -> N
             access(MemoryOperand::O, Direction::FromLow, 4),
         ],
         energy: Picojoules(0.0),
+        ports: vec![],
         streamed,
         spatial: vec![],
         temporal_mapping: vec![],
