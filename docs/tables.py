@@ -49,6 +49,8 @@ def answer(command):
     done = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return json.loads(done.stdout), None
+    if done.returncode != 1:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     return None, (lines or ["no message"])[-1].strip().removeprefix("error: ")
 

@@ -222,7 +222,10 @@ impl<'a> Flows<'a> {
 
     /// A prefetched fragment is now needed by an admission: its flow counts as one.
     pub fn urge(&mut self, index: u32) {
-        if self.flow(index).urgency == 0 {
+        let flow = self.flow(index);
+        // What has left already, and only the latency of its route is to pass, waits for nothing.
+        let left = if self.is_fair() { flow.units == 0 } else { flow.remaining == 0 };
+        if flow.urgency == 0 || left {
             return;
         }
         let queued = self.is_fair() || self.flow(index).running_since.is_none();

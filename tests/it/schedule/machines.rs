@@ -3,6 +3,7 @@
 use super::*;
 use millstream::accelerator::yaml::File;
 use millstream::diagnostic::Diagnostic;
+use millstream::schedule::Contention;
 
 /// The pair on two testing cores, connected as the text says.
 fn on(text: &str) -> Problem {
@@ -51,4 +52,24 @@ fn a_shared_memory_needs_no_transfer() {
     assert_eq!(times(&evaluation), [(160, 260), (260, 310)]);
     assert_eq!(evaluation.schedule.transfers, 4);
     assert_eq!(evaluation.schedule.latency, Cycles(310 + 64));
+}
+
+/// The weights of the second layer leave their DRAM 0..16 and arrive at 416. Their CN is admitted at 260,
+/// while they are on the way: nothing is left to be urged. What the first layer makes leaves 260..388 and
+/// arrives at 888; the result leaves 938..1002 and takes 400 more.
+#[test]
+fn what_is_on_a_long_way_is_not_sent_again() {
+    for contention in [Contention::Exclusive, Contention::Fair] {
+        let mut problem = on("name: far\noffchip_core_id: [2, 3]\n\
+                              cores: {0: testing_core.yaml, 1: testing_core.yaml, 2: dram.yaml, 3: dram.yaml}\n\
+                              core_connectivity:\n\
+                              \x20 - {type: link, cores: [0, 1], bandwidth: 64, latency: 500}\n\
+                              \x20 - {type: link, cores: [0, 2], bandwidth: 64}\n\
+                              \x20 - {type: link, cores: [1, 3], bandwidth: 64, latency: 400}\n");
+        problem.schedule.contention = contention;
+        let evaluation = run(&problem, &[0, 1]);
+        assert_eq!(transfers(&evaluation, Purpose::Prefetch), [(0, 16, 1)]);
+        assert_eq!(times(&evaluation)[1], (888, 938));
+        assert_eq!(evaluation.schedule.latency, Cycles(938 + 64 + 400));
+    }
 }
