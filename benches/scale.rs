@@ -150,6 +150,7 @@ fn convolution(name: String, [rows, columns]: [u64; 2], tensors: [TensorId; 3]) 
             operand("W", MemoryOperand::I2, tensors[2], vec![axis(0), axis(3), axis(4)], 8),
         ],
         folded: Vec::new(),
+        inference: 0,
     }
 }
 

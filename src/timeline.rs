@@ -6,7 +6,7 @@
 
 use crate::accelerator::ResourceKind;
 use crate::cn::CnGraph;
-use crate::ids::{CnId, CoreId, LayerId, PoolId, ResourceId};
+use crate::ids::{CnId, CoreId, PoolId, ResourceId};
 use crate::pipeline::Problem;
 use crate::pipeline::run::Outcome;
 use crate::schedule::log::{Event, Purpose};
@@ -25,7 +25,7 @@ pub fn timeline(problem: &Problem, outcome: &Outcome, title: String, subtitle: S
         subtitle,
         time_unit: "cycles".to_owned(),
         end: outcome.evaluation.schedule.latency.0.max(last_event(outcome)),
-        categories: (problem.workload.layers.iter())
+        categories: (problem.workload.layers[..problem.workload.layers_per_inference()].iter())
             .map(|layer| Category { name: format!("{} {}", layer.operator, layer.name) })
             .collect(),
         counters: builder.counters(),
@@ -74,8 +74,9 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn layer(&self, cn: CnId) -> LayerId {
-        self.outcome.graph.layer(cn)
+    /// The layer as a category: copies of other inferences look like those of the first.
+    fn category(&self, cn: CnId) -> u32 {
+        (self.outcome.graph.layer(cn).index() % self.problem.workload.layers_per_inference()) as u32
     }
 
     fn cores(&mut self) {
@@ -96,7 +97,7 @@ impl Builder<'_> {
             let node = &self.outcome.evaluation.costs.nodes
                 [self.outcome.evaluation.placement.node_of[index] as usize];
             let name = cn_name(self.problem, &self.outcome.graph, cn);
-            let mut slice = Slice::new(times.start.0, times.end.0, name, Some(self.layer(cn).0));
+            let mut slice = Slice::new(times.start.0, times.end.0, name, Some(self.category(cn)));
             slice.arguments = vec![
                 ("cn".to_owned(), cn.to_string()),
                 ("released (cycle)".to_owned(), times.released.0.to_string()),
@@ -151,7 +152,7 @@ impl Builder<'_> {
             for resource in route(self.problem, *from, to) {
                 let Some(track) = self.resources.get(&resource).copied() else { continue };
                 for (start, end) in segments {
-                    let mut slice = Slice::new(start.0, end.0, what.clone(), Some(self.layer(*cn).0));
+                    let mut slice = Slice::new(start.0, end.0, what.clone(), Some(self.category(*cn)));
                     slice.arguments = arguments.clone();
                     self.tracks[track].slices.push(slice);
                 }
@@ -189,7 +190,7 @@ impl Builder<'_> {
                     CriticalKind::Dram(cn) => ("waits for DRAM:", cn),
                     CriticalKind::Memory(cn, _) => ("waits for space:", cn),
                 };
-                let category = matches!(kind, CriticalKind::Cn(_)).then_some(self.layer(*cn).0);
+                let category = matches!(kind, CriticalKind::Cn(_)).then_some(self.category(*cn));
                 let name = format!("{what} {}", cn_name(self.problem, &self.outcome.graph, *cn));
                 Slice::new(start.0, end.0, name, category)
             })

@@ -38,6 +38,8 @@ impl Score {
 pub struct Judge<'a> {
     /// What is given.
     pub problem: &'a Problem,
+    /// The problem of all inferences, if there are several.
+    repeated: Option<Problem>,
     /// The alphabet.
     pub genes: &'a Genes<'a>,
     table: &'a CostTable,
@@ -49,8 +51,9 @@ pub struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// A judge that has seen nothing.
-    pub fn new(problem: &'a Problem, genes: &'a Genes<'a>, table: &'a CostTable) -> Self {
-        Self { problem, genes, table, known: BTreeMap::new(), failure: None }
+    pub fn new(problem: &'a Problem, genes: &'a Genes<'a>, inferences: u32, table: &'a CostTable) -> Self {
+        let repeated = (inferences > 1).then(|| problem.repeated(inferences));
+        Self { problem, repeated, genes, table, known: BTreeMap::new(), failure: None }
     }
 
     /// Simulations so far.
@@ -82,9 +85,10 @@ impl<'a> Judge<'a> {
     }
 
     fn simulate(&self, genome: &Genome) -> Result<Score, EvaluateError> {
-        let candidate = self.genes.candidate(genome);
-        let graph = graph(self.problem, &candidate)?;
-        let evaluation = evaluate(self.problem, &graph, &candidate, self.table, Record::Totals)?;
+        let problem = self.repeated.as_ref().unwrap_or(self.problem);
+        let candidate = self.genes.candidate(genome).repeated(problem.workload.inferences());
+        let graph = graph(problem, &candidate)?;
+        let evaluation = evaluate(problem, &graph, &candidate, self.table, Record::Totals)?;
         Ok(Score {
             latency: evaluation.schedule.latency.0,
             energy: evaluation.energy.total,

@@ -19,8 +19,8 @@ pub mod vary;
 
 mod show;
 
-use crate::fusion::Tiling;
-use crate::ids::CoreId;
+use crate::fusion::{Stack, Tiling};
+use crate::ids::{CoreId, LayerId};
 use serde::{Deserialize, Serialize};
 
 /// A point of the space that policies search.
@@ -32,4 +32,24 @@ pub struct Candidate {
     pub cores: Vec<Vec<CoreId>>,
     /// Rank per layer for `--priority order` and ties: lower runs first.
     pub order: Vec<u32>,
+}
+
+impl Candidate {
+    /// The same tiling, cores and ranks for every one of several inferences.
+    pub fn repeated(&self, inferences: u32) -> Self {
+        fn cycle<T: Clone>(values: &[T], times: u32) -> Vec<T> {
+            (0..times).flat_map(|_| values.iter().cloned()).collect()
+        }
+        let layers = self.cores.len() as u32;
+        let stacks = (0..inferences).flat_map(|inference| {
+            let shifted = move |layer: &LayerId| LayerId(inference * layers + layer.0);
+            let stack = move |stack: &Stack| Stack { layers: stack.layers.iter().map(shifted).collect() };
+            self.tiling.stacks.iter().map(stack)
+        });
+        Self {
+            tiling: Tiling { stacks: stacks.collect(), layers: cycle(&self.tiling.layers, inferences) },
+            cores: cycle(&self.cores, inferences),
+            order: cycle(&self.order, inferences),
+        }
+    }
 }

@@ -44,6 +44,8 @@ pub struct SearchPlan {
     pub simulations: Option<usize>,
     /// Seed.
     pub seed: u64,
+    /// Inferences that are simulated: what is minimised is of all of them.
+    pub inferences: u32,
     /// Limit on the solver.
     pub time_limit: Option<Duration>,
 }
@@ -130,8 +132,13 @@ pub fn search(problem: &Problem, plan: &SearchPlan, table: &CostTable) -> Result
         Some(given) => given,
         None => stacks_of(&problem.workload, &problem.accelerator, stacking),
     };
-    let mut search =
-        Search { plan, judge: Judge::new(problem, &genes, table), table, failure: None, cost_seconds: 0.0 };
+    let mut search = Search {
+        plan,
+        judge: Judge::new(problem, &genes, plan.inferences, table),
+        table,
+        failure: None,
+        cost_seconds: 0.0,
+    };
     let best = search.run(&stacks)?;
     let mut front: solver::Front<()> = solver::Front::default();
     search.judge.seen().for_each(|(_, score)| {

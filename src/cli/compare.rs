@@ -40,7 +40,8 @@ pub(super) fn run(args: &CompareArgs, format: Format, out: &mut Output) -> Resul
         prepare(dir)?;
     }
     let table = CostTable::new();
-    let mut comparison = Comparison::new(&problem, &args.line.options(Policy::default()));
+    let repeated = problem.repeated(args.line.inferences);
+    let mut comparison = Comparison::new(&repeated, &args.line.options(Policy::default()));
     for policy in &args.policies {
         let start = Instant::now();
         let outcome = run_with(&problem, &args.line.options(*policy), &table);

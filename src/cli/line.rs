@@ -59,6 +59,9 @@ pub(super) struct LineArgs {
     /// Seed of the searches.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub seed: u64,
+    /// Independent inputs in flight, under the same allocation; the summary has the initiation interval.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub inferences: u32,
     /// Limit on the solver's time; the result is then marked and may differ between machines.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub time_limit: Option<Duration>,
@@ -109,6 +112,7 @@ impl LineArgs {
             objective: self.objective,
             simulations: self.simulations,
             seed: self.seed,
+            inferences: self.inferences,
             time_limit: self.time_limit,
         }
     }

@@ -50,8 +50,13 @@ pub(super) fn run(args: &RunArgs, format: Format, quiet: bool, out: &mut Output)
     let mut seconds = outcome.seconds.clone();
     seconds.insert("parse", parse);
     let report = Instant::now();
-    let run =
-        Run { problem: &problem, options: &options, outcome: &outcome, inputs: &inputs, seconds: &seconds };
+    let run = Run {
+        problem: outcome.problem(&problem),
+        options: &options,
+        outcome: &outcome,
+        inputs: &inputs,
+        seconds: &seconds,
+    };
     let summary = summary(&run);
     if let Some(dir) = &args.output {
         write(&run, dir)?;

@@ -105,6 +105,21 @@ impl Problem {
         })
     }
 
+    /// The problem of several independent inferences under the same mapping.
+    pub fn repeated(&self, inferences: u32) -> Self {
+        let layers = self.space.layers.iter().cycle().take(self.space.layers.len() * inferences as usize);
+        Self {
+            workload: self.workload.repeated(inferences),
+            accelerator: self.accelerator.clone(),
+            routes: Routes::new(&self.accelerator),
+            mapping: self.mapping.clone(),
+            overrides: self.overrides.clone(),
+            search: self.search.clone(),
+            schedule: self.schedule.clone(),
+            space: Space { layers: layers.cloned().collect() },
+        }
+    }
+
     /// What costing reads.
     pub fn costing(&self) -> Costing<'_> {
         Costing {

@@ -15,6 +15,7 @@ use crate::cn::CnGraph;
 use crate::cost::{CostTable, Objective};
 use crate::fusion::stacks::Stacking;
 use crate::schedule::Record;
+use crate::schedule::log::{Event, Purpose};
 use crate::verify::{Case, Claims, Report, verify};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,6 +51,9 @@ pub struct RunOptions {
     /// Seed of the searches.
     #[serde(default)]
     pub seed: u64,
+    /// Independent inputs in flight.
+    #[serde(default = "one")]
+    pub inferences: u32,
     /// Limit on the solver; the result is then marked `time_limited`.
     pub time_limit: Option<Duration>,
 }
@@ -63,9 +67,14 @@ impl RunOptions {
             rows: self.rows.clone(),
             simulations: self.simulations,
             seed: self.seed,
+            inferences: self.inferences,
             time_limit: self.time_limit,
         }
     }
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl Default for RunOptions {
@@ -78,6 +87,7 @@ impl Default for RunOptions {
             objective: Objective::default(),
             simulations: None,
             seed: 0,
+            inferences: 1,
             time_limit: None,
         }
     }
@@ -85,6 +95,8 @@ impl Default for RunOptions {
 
 /// The best candidate found, with everything known about it.
 pub struct Outcome {
+    /// The problem of all inferences, if there are several: all else here is about it.
+    pub repeated: Option<Problem>,
     /// The candidate.
     pub candidate: Candidate,
     /// Its CN graph.
@@ -138,17 +150,20 @@ pub fn run_with(problem: &Problem, options: &RunOptions, table: &CostTable) -> R
     let found = search(problem, &options.plan(), table)?;
     let allocate = start.elapsed().as_secs_f64() - found.cost_seconds;
     let seconds = BTreeMap::from([("cost", found.cost_seconds), ("allocate", allocate)]);
-    finish(problem, found, table, seconds)
+    finish(problem, found, options.inferences, table, seconds)
 }
 
 /// Records, bounds and verifies the winner.
 fn finish(
     problem: &Problem,
     found: Found,
+    inferences: u32,
     table: &CostTable,
     mut seconds: BTreeMap<&'static str, f64>,
 ) -> Result<Outcome, RunError> {
-    let Found { candidate, .. } = found;
+    let repeated = (inferences > 1).then(|| problem.repeated(inferences));
+    let problem = repeated.as_ref().unwrap_or(problem);
+    let candidate = found.candidate.repeated(inferences);
     let start = Instant::now();
     let graph = graph(problem, &candidate)?;
     seconds.insert("refine", start.elapsed().as_secs_f64());
@@ -164,6 +179,7 @@ fn finish(
         return Err(RunError::Unverified(report.to_string()));
     }
     Ok(Outcome {
+        repeated,
         candidate,
         graph,
         evaluation,
@@ -204,4 +220,24 @@ pub fn check(
         bound: Some((bound.latency, bound.energy)),
     };
     verify(&case, &claims)
+}
+
+impl Outcome {
+    /// What the outcome is about: the problem that was given, or that of all inferences.
+    pub fn problem<'a>(&'a self, given: &'a Problem) -> &'a Problem {
+        self.repeated.as_ref().unwrap_or(given)
+    }
+
+    /// The end of each inference: of the last write of its results to DRAM.
+    pub fn ends(&self, given: &Problem) -> Vec<u64> {
+        let problem = self.problem(given);
+        let mut ends = vec![0; problem.workload.inferences() as usize];
+        for event in self.evaluation.schedule.log.iter().flat_map(|log| &log.0) {
+            if let Event::Transfer { time, cn, purpose: Purpose::Store | Purpose::StreamOut, .. } = event {
+                let inference = problem.workload.layer(self.graph.layer(*cn)).inference as usize;
+                ends[inference] = ends[inference].max(time.0);
+            }
+        }
+        ends
+    }
 }

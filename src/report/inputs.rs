@@ -37,7 +37,8 @@ pub(super) fn files(run: &Run) -> Vec<(String, String)> {
 
 /// The allocation found, as a mapping: `--policy fixed -m mapping.yaml` reproduces the run.
 pub fn found(problem: &Problem, candidate: &Candidate) -> Mapping {
-    let entries = (problem.workload.layers.iter().enumerate())
+    let layers = problem.workload.layers_per_inference();
+    let entries = (problem.workload.layers[..layers].iter().enumerate())
         .map(|(index, layer)| {
             let tiling = &candidate.tiling.layers[index];
             let given = problem.mapping.entry(layer);
@@ -60,7 +61,7 @@ pub fn found(problem: &Problem, candidate: &Candidate) -> Mapping {
         .collect();
     let name = |id: &crate::ids::LayerId| problem.workload.layer(*id).name.clone();
     let stacks = (candidate.tiling.stacks.iter())
-        .filter(|stack| stack.layers.len() > 1)
+        .filter(|stack| stack.layers.len() > 1 && stack.layers[0].index() < layers)
         .map(|stack| stack.layers.iter().map(name).collect())
         .collect();
     Mapping { entries, stacks, ..Mapping::default() }

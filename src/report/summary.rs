@@ -31,8 +31,13 @@ pub struct Summary {
     pub bound: BoundSummary,
     /// `1 - bound / value`.
     pub gap: Gap,
-    /// Cycles between two results; for one inference its latency.
-    pub interval_cycles: u64,
+    /// Independent inputs in flight.
+    pub inferences: u32,
+    /// Cycles until the first result is in DRAM.
+    pub first_cycles: u64,
+    /// Initiation interval: cycles from the first to the last result per inference behind the first; for
+    /// one inference its latency.
+    pub interval_cycles: f64,
     /// Cores.
     pub cores: Vec<CoreSummary>,
     /// Links, buses and DRAM ports.
@@ -156,6 +161,13 @@ pub struct Verified {
     pub violations: u64,
 }
 
+fn interval(ends: &[u64]) -> f64 {
+    match ends {
+        [first, .., last] => (*last as f64 - *first as f64) / (ends.len() - 1) as f64,
+        _ => ends[0] as f64,
+    }
+}
+
 /// What was ignored or assumed in the inputs, one sentence each.
 pub fn notes(problem: &Problem) -> impl Iterator<Item = &String> {
     let Problem { workload, accelerator, mapping, .. } = problem;
@@ -170,6 +182,7 @@ pub fn summary(run: &Run) -> Summary {
     let share = |cycles: u64| if latency == 0 { 0.0 } else { cycles as f64 / latency as f64 };
     let gap = |bound: f64, value: f64| if value > 0.0 { 1.0 - bound / value } else { 0.0 };
     let energy = outcome.evaluation.energy;
+    let ends = outcome.ends(problem);
     let bound = &outcome.bound;
     let by = if bound.latency == bound.dram {
         "DRAM traffic"
@@ -196,7 +209,9 @@ pub fn summary(run: &Run) -> Summary {
             energy: gap(bound.energy.0, energy.total),
             edp: gap(bound.edp(), outcome.evaluation.edp()),
         },
-        interval_cycles: latency,
+        inferences: ends.len() as u32,
+        first_cycles: ends[0],
+        interval_cycles: interval(&ends),
         cores: cores(run, share),
         resources: resources(&problem.accelerator, run, share),
         movement: movement(&problem.accelerator, &outcome.evaluation.ledger, &schedule.traffic),
@@ -381,6 +396,16 @@ impl fmt::Display for Summary {
             self.bound.edp,
             gap(self.gap.edp)
         )?;
+        if self.inferences > 1 {
+            writeln!(
+                f,
+                "inferences  {}: the first result after {} cycles, then one every {} (initiation interval); {} each",
+                self.inferences,
+                grouped(self.first_cycles),
+                grouped(self.interval_cycles.round() as u64),
+                millijoules(self.energy_pj.total / f64::from(self.inferences))
+            )?;
+        }
         let total = self.energy_pj.total.max(f64::MIN_POSITIVE);
         let e = &self.energy_pj;
         writeln!(

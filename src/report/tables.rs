@@ -19,6 +19,7 @@ pub(super) fn schedule(run: &Run) -> Table {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "cn",
+        "inference",
         "layer",
         "ranges",
         "part",
@@ -40,6 +41,7 @@ pub(super) fn schedule(run: &Run) -> Table {
         let core = run.problem.accelerator.core(placement.core(cn)).number;
         writer.write_record([
             cn.0.to_string(),
+            layer.inference.to_string(),
             layer.name.clone(),
             ranges.join(" "),
             outcome.graph.part(cn).to_string(),

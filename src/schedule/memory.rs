@@ -1,13 +1,15 @@
 //! Copies of fragments in pools: reservation, pins, users, death, eviction.
 //!
 //! `used = bits of all copies (requested, present, leaving) + reservations of admitted CNs`, never
-//! above the capacity. A copy is dead, and leaves at once, when no unexecuted CN of its pool needs
+//! above the capacity. What may leave a pool is kept in the order in which it would leave; a fragment of
+//! which anything changes is looked at again before the next eviction. A copy is dead, and leaves at once, when no unexecuted CN of its pool needs
 //! it and another copy exists, or when nobody needs it (Rule (eviction)).
 
 use super::Case;
 use crate::ids::{CnId, FragmentId, PoolId};
 use crate::workload::Origin;
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// State of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +31,12 @@ pub(super) struct PoolCopy {
     pub pins: u32,
     /// Flows that read it.
     pub flows: u32,
-    /// Position among the residents of its pool.
-    slot: u32,
+    /// Its place among what may leave the pool, if it may.
+    place: Option<Place>,
 }
+
+/// Order of leaving: non-sole copies first, then the farthest next use (kept as `u32::MAX - position`).
+type Place = (bool, u32);
 
 /// Unexecuted readers of a fragment in one pool.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +68,8 @@ pub(super) struct PoolState {
     pub peak: u64,
     /// Something changed here that may let a skipped CN in.
     pub touched: bool,
-    /// Fragments with a copy here, in no order; a copy knows its slot.
-    residents: Vec<FragmentId>,
+    /// Copies that may leave, as far as nothing changed of their fragments.
+    evictable: BTreeSet<(Place, FragmentId)>,
 }
 
 /// All copies, users and pools.
@@ -82,6 +87,9 @@ pub(super) struct Memory<'a> {
     absent: Vec<u32>,
     /// Executed CNs.
     pub done: Vec<bool>,
+    /// Fragments whose places are to be looked at again, each once.
+    changed: Vec<FragmentId>,
+    is_changed: Vec<bool>,
     /// Copies that left since last asked; the log and the prefetcher want to know.
     pub dropped: Vec<(FragmentId, PoolId)>,
     /// Copies that were asked for or made since last looked at: CNs that miss them need less space.
@@ -103,7 +111,7 @@ impl<'a> Memory<'a> {
                 leaving: 0,
                 peak: 0,
                 touched: true,
-                residents: Vec::new(),
+                evictable: BTreeSet::new(),
             })
             .collect();
         let mut memory = Self {
@@ -116,6 +124,8 @@ impl<'a> Memory<'a> {
             storing: vec![false; count],
             absent: vec![0; graph.cns()],
             done: vec![false; graph.cns()],
+            changed: Vec::new(),
+            is_changed: vec![false; count],
             dropped: Vec::new(),
             appeared: Vec::new(),
             complete: Vec::new(),
@@ -194,6 +204,35 @@ impl<'a> Memory<'a> {
             && (!self.needs_store[f] || self.in_dram[f] != InDram::No)
     }
 
+    /// Something changed that may decide whether, or after what, copies of the fragment may leave.
+    fn change(&mut self, fragment: FragmentId) {
+        if !std::mem::replace(&mut self.is_changed[fragment.index()], true) {
+            self.changed.push(fragment);
+        }
+    }
+
+    /// A CN has run: it needs its inputs no more.
+    pub fn finish(&mut self, cn: CnId) {
+        self.done[cn.index()] = true;
+        for (_, fragment) in self.case.graph.inputs(cn) {
+            self.change(fragment);
+        }
+    }
+
+    /// A write of the fragment to DRAM is asked for.
+    pub fn store(&mut self, fragment: FragmentId) {
+        self.storing[fragment.index()] = true;
+        self.change(fragment);
+    }
+
+    /// The fragment is in DRAM now; whether it is for the first time.
+    pub fn stored(&mut self, fragment: FragmentId, dram: PoolId) -> bool {
+        let before = std::mem::replace(&mut self.in_dram[fragment.index()], InDram::At(dram));
+        self.storing[fragment.index()] = false;
+        self.change(fragment);
+        before == InDram::No
+    }
+
     pub fn copies(&self, fragment: FragmentId) -> &[PoolCopy] {
         &self.copies[fragment.index()]
     }
@@ -203,6 +242,7 @@ impl<'a> Memory<'a> {
     }
 
     pub fn copy_mut(&mut self, fragment: FragmentId, pool: PoolId) -> Option<&mut PoolCopy> {
+        self.change(fragment);
         self.copies[fragment.index()].iter_mut().find(|copy| copy.pool == pool)
     }
 
@@ -254,10 +294,8 @@ impl<'a> Memory<'a> {
     /// Adds a copy, reserving its bits.
     pub fn add_copy(&mut self, fragment: FragmentId, pool: PoolId, state: CopyState) {
         self.reserve(pool, self.case.graph.bits(fragment));
-        let residents = &mut self.pools[pool.index()].residents;
-        let slot = residents.len() as u32;
-        residents.push(fragment);
-        self.copies[fragment.index()].push(PoolCopy { pool, state, pins: 0, flows: 0, slot });
+        self.copies[fragment.index()].push(PoolCopy { pool, state, pins: 0, flows: 0, place: None });
+        self.change(fragment);
         self.appeared.push((fragment, pool));
         if state == CopyState::Present {
             self.count(fragment, pool, true);
@@ -280,11 +318,10 @@ impl<'a> Memory<'a> {
             self.pools[pool.index()].leaving -= bits;
         }
         self.count(fragment, pool, false);
-        let residents = &mut self.pools[pool.index()].residents;
-        residents.swap_remove(copy.slot as usize);
-        if let Some(moved) = residents.get(copy.slot as usize).copied() {
-            self.copy_mut(moved, pool).expect("a resident has a copy").slot = copy.slot;
+        if let Some(place) = copy.place {
+            self.pools[pool.index()].evictable.remove(&(place, fragment));
         }
+        self.change(fragment);
         self.release(pool, bits);
         self.dropped.push((fragment, pool));
     }
@@ -356,34 +393,62 @@ impl<'a> Memory<'a> {
             .min_by_key(|cn| position[cn.index()])
     }
 
-    /// What may leave `pool` for a CN at `position` (everything unpinned if none): non-sole copies
-    /// first, then the farthest next use, ties by id. Returns (fragment, sole).
+    /// What leaves `pool` so that `short` bits get free (as far as there is so much) for a CN at position
+    /// `after`, which takes only what is used later (anything unpinned if none): non-sole copies first,
+    /// then the farthest next use, ties by id. Returns (fragment, sole).
     pub fn victims(
         &mut self,
         pool: PoolId,
+        short: u64,
         keep: &[(FragmentId, PoolId)],
         after: Option<u32>,
         position: &[u32],
-    ) -> Vec<(FragmentId, bool)> {
-        let residents = std::mem::take(&mut self.pools[pool.index()].residents);
-        let mut victims: Vec<(bool, u32, FragmentId)> = Vec::new();
-        for fragment in &residents {
-            let copy = self.copy(*fragment, pool).expect("a resident has a copy");
-            if copy.state != CopyState::Present || copy.pins > 0 || copy.flows > 0 {
-                continue;
-            }
-            let sole = self.is_sole(*fragment, pool);
-            // A copy that is being stored leaves at once when its write has ended.
-            if (sole && self.storing[fragment.index()]) || keep.binary_search(&(*fragment, pool)).is_ok() {
-                continue;
-            }
-            let next = self.next_use(*fragment, (!sole).then_some(pool), position);
-            if after.is_none_or(|after| next > after) {
-                victims.push((sole, next, *fragment));
+    ) -> SmallVec<[(FragmentId, bool); 8]> {
+        self.look_again(position);
+        let mut victims = SmallVec::new();
+        let mut freed = 0;
+        for sole in [false, true] {
+            let places = self.pools[pool.index()].evictable.range(((sole, 0), FragmentId(0))..);
+            for ((of, farness), fragment) in places {
+                let next = u32::MAX - farness;
+                if *of != sole || freed >= short || after.is_some_and(|after| next <= after) {
+                    break;
+                }
+                if keep.binary_search(&(*fragment, pool)).is_err() {
+                    freed += self.case.graph.bits(*fragment);
+                    victims.push((*fragment, sole));
+                }
             }
         }
-        self.pools[pool.index()].residents = residents;
-        victims.sort_unstable_by_key(|(sole, next, fragment)| (*sole, u32::MAX - next, *fragment));
-        victims.into_iter().map(|(sole, _, fragment)| (fragment, sole)).collect()
+        victims
+    }
+
+    /// Puts the copies of all changed fragments in their places.
+    fn look_again(&mut self, position: &[u32]) {
+        for fragment in std::mem::take(&mut self.changed) {
+            self.is_changed[fragment.index()] = false;
+            for at in 0..self.copies[fragment.index()].len() {
+                let copy = self.copies[fragment.index()][at];
+                let place = self.place(fragment, copy, position);
+                if place == copy.place {
+                    continue;
+                }
+                let evictable = &mut self.pools[copy.pool.index()].evictable;
+                copy.place.map(|place| evictable.remove(&(place, fragment)));
+                place.map(|place| evictable.insert((place, fragment)));
+                self.copies[fragment.index()][at].place = place;
+            }
+        }
+    }
+
+    /// The place of a copy, if it may leave. One that is being stored leaves when its write has ended.
+    fn place(&mut self, fragment: FragmentId, copy: PoolCopy, position: &[u32]) -> Option<Place> {
+        let sole = self.is_sole(fragment, copy.pool);
+        let held = copy.state != CopyState::Present || copy.pins > 0 || copy.flows > 0;
+        if held || (sole && self.storing[fragment.index()]) {
+            return None;
+        }
+        let next = self.next_use(fragment, (!sole).then_some(copy.pool), position);
+        Some((sole, u32::MAX - next))
     }
 }

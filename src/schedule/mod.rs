@@ -97,7 +97,8 @@ fn priority_key(case: &Case, cn: CnId, released: u64) -> u64 {
     let layer = case.graph.layer(cn);
     match case.options.priority {
         Priority::Latency => released,
-        Priority::Memory => u64::from(u32::MAX - layer.0),
+        // The same layers of several inferences are equally deep.
+        Priority::Memory => u64::MAX - (layer.index() % case.workload.layers_per_inference()) as u64,
         Priority::Order => u64::from(case.candidate.order[layer.index()]),
     }
 }

@@ -15,6 +15,7 @@ pub mod layout;
 pub mod nest;
 pub mod onnx;
 pub mod region;
+mod repeat;
 pub mod yaml;
 
 mod radix;
@@ -144,6 +145,9 @@ pub struct Layer {
     pub operands: Vec<Operand>,
     /// Nodes folded into this layer (`BatchNormalization bn1`, `Relu relu1`).
     pub folded: Vec<String>,
+    /// Which of several inferences it belongs to, from 0.
+    #[serde(default)]
+    pub inference: u32,
 }
 
 /// A loop dimension of a layer.

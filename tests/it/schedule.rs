@@ -101,6 +101,28 @@ fn pair_problem() -> Problem {
     problem(pair(), &[("first", 0, 100), ("second", 1, 50), ("second", 0, 50)])
 }
 
+/// Three inferences of the pair: constants are loaded once. With one CN admitted ahead, the second image
+/// is asked for at 0 and the third at 260, when the first CN has ended; the weights of the second layer are
+/// needed since then and were asked for at 0, so they go first.
+///
+/// ```text
+/// DRAM    image 0..128   first.w 128..160   image' 160..288   second.w 288..304   image'' 304..432
+///         results 438..502   566..630   710..774
+/// core 0  first 160..260   288..388   432..532
+/// link          260..388   388..516   532..660
+/// core 1        second 388..438   516..566   660..710
+/// ```
+#[test]
+fn three_inferences_on_two_cores() {
+    let evaluation = run(&pair_problem().repeated(3), &[0, 1, 0, 1, 0, 1]);
+    let first_second = [(160, 260), (388, 438), (288, 388), (516, 566), (432, 532), (660, 710)];
+    assert_eq!(times(&evaluation), first_second);
+    let stores = transfers(&evaluation, Purpose::Store);
+    assert_eq!(stores, [(438, 502, 1), (566, 630, 1), (710, 774, 1)]);
+    // Three images, three results, weights once, through DRAM.
+    assert_eq!(evaluation.schedule.transfers, 3 + 3 + 2 + 3);
+}
+
 /// ```text
 /// DRAM    image 0..128   first.w 128..160   second.w 160..176 (prefetched)   502 = 438 + 64 result
 /// core 0                                    first 160..260

@@ -93,8 +93,16 @@ impl Engine<'_> {
             self.set_standing(key, cn, Standing::Short(pool, bits));
             return false;
         }
-        let mut inputs = std::mem::take(&mut self.scratch);
-        self.memory.inputs(cn, &mut inputs);
+        // The first skipped CN of a core is tried at every change: its inputs are kept.
+        let core = self.core_of(cn);
+        let (mut of, mut inputs) = match may_evict {
+            true => std::mem::take(&mut self.cores[core].first),
+            false => (None, std::mem::take(&mut self.scratch)),
+        };
+        if of != Some(cn) {
+            self.memory.inputs(cn, &mut inputs);
+            of = Some(cn);
+        }
         let mut needs = reserved.clone();
         for (fragment, pool) in &inputs {
             if self.memory.copy(*fragment, *pool).is_none() {
@@ -118,7 +126,10 @@ impl Engine<'_> {
             self.causes.block(cn, self.now, pool);
             self.set_standing(key, cn, Standing::Short(pool, bits));
         }
-        self.scratch = inputs;
+        match may_evict {
+            true => self.cores[core].first = (of, inputs),
+            false => self.scratch = inputs,
+        }
         fits
     }
 
@@ -178,7 +189,7 @@ impl Engine<'_> {
         let time = Cycles(self.now);
         self.record(|| Event::Request { time, fragment, to, cn, purpose });
         if matches!(purpose, Purpose::Store | Purpose::Spill) {
-            self.memory.storing[fragment.index()] = true;
+            self.memory.store(fragment);
         }
         self.requests.push(Request { fragment, to, cn, purpose });
     }
@@ -213,12 +224,12 @@ impl Engine<'_> {
             if *bits <= free {
                 continue;
             }
-            let mut short = (bits - free).saturating_sub(state.leaving);
+            let short = (bits - free).saturating_sub(state.leaving);
             if short == 0 {
                 continue;
             }
-            for (fragment, sole) in self.memory.victims(*pool, inputs, after, &self.order.position) {
-                let size = self.case.graph.bits(fragment);
+            let position = &self.order.position;
+            for (fragment, sole) in self.memory.victims(*pool, short, inputs, after, position) {
                 if sole {
                     self.memory.leave(fragment, *pool);
                     let dram = self.case.routes.serving_dram(self.case.accelerator.pool(*pool).core);
@@ -226,10 +237,6 @@ impl Engine<'_> {
                     self.request(fragment, dram, owner, Purpose::Spill);
                 } else {
                     self.memory.drop_copy(fragment, *pool);
-                }
-                short = short.saturating_sub(size);
-                if short == 0 {
-                    break;
                 }
             }
             self.log_drops();
@@ -314,24 +321,34 @@ impl Engine<'_> {
     }
 
     pub(super) fn prefetch_on(&mut self, core: usize) {
-        let mut inputs = Vec::new();
         while let Some(cn) = self.order.by_core[core].get(self.cores[core].cursor).copied() {
             if !self.memory.done[cn.index()] {
-                self.memory.inputs(cn, &mut inputs);
-                for (fragment, pool) in &inputs {
-                    let constant = self.case.is_constant(*fragment);
-                    if !constant || self.memory.copy(*fragment, *pool).is_some() {
-                        continue;
-                    }
-                    if self.is_wanted(*pool, cn) || !self.fits(*pool, self.case.graph.bits(*fragment)) {
-                        return;
-                    }
-                    self.memory.add_copy(*fragment, *pool, CopyState::Requested);
-                    self.request(*fragment, *pool, cn, Purpose::Prefetch);
+                let (of, mut constants) = std::mem::take(&mut self.cores[core].ahead);
+                if of != Some(cn) {
+                    self.memory.inputs(cn, &mut constants);
+                    constants.retain(|(fragment, _)| self.case.is_constant(*fragment));
+                }
+                let all = constants.iter().all(|(fragment, pool)| self.prefetch_one(cn, *fragment, *pool));
+                self.cores[core].ahead = (Some(cn), constants);
+                if !all {
+                    return;
                 }
             }
             self.cores[core].cursor += 1;
         }
+    }
+
+    /// Requests a constant that is not there or on its way; no if there is no room.
+    fn prefetch_one(&mut self, cn: CnId, fragment: FragmentId, pool: PoolId) -> bool {
+        if self.memory.copy(fragment, pool).is_some() {
+            return true;
+        }
+        let room = !self.is_wanted(pool, cn) && self.fits(pool, self.case.graph.bits(fragment));
+        if room {
+            self.memory.add_copy(fragment, pool, CopyState::Requested);
+            self.request(fragment, pool, cn, Purpose::Prefetch);
+        }
+        room
     }
 
     /// Whether another CN waits for space and needs the pool.

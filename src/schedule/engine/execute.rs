@@ -68,7 +68,7 @@ impl Engine<'_> {
         state.last = Some((cn, self.now));
         state.slots_used -= 1;
         state.busy += self.now - self.times[cn.index()].start.0;
-        self.memory.done[cn.index()] = true;
+        self.memory.finish(cn);
         self.ended += 1;
         self.last_ended = Some((cn, self.now));
         for (pool, bits) in self.reservation(cn) {

@@ -55,6 +55,10 @@ struct CoreState {
     look_ahead: bool,
     /// Its first skipped CN and the pools it needs: nothing is prefetched into them for others.
     wants: Option<(CnId, SmallVec<[PoolId; 2]>)>,
+    /// The CN tried first at last, with its inputs on chip.
+    first: (Option<CnId>, Vec<(FragmentId, PoolId)>),
+    /// The CN at the cursor, with its constants.
+    ahead: (Option<CnId>, Vec<(FragmentId, PoolId)>),
     /// Next CN in expected order whose constants may be missing.
     cursor: usize,
 }

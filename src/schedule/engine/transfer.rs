@@ -167,9 +167,7 @@ impl Engine<'_> {
 
     /// A fragment is now in DRAM: streaming readers may be released.
     pub(super) fn stored(&mut self, fragment: FragmentId, dram: PoolId, trace: FlowTrace) {
-        let first = self.memory.in_dram[fragment.index()] == InDram::No;
-        self.memory.in_dram[fragment.index()] = InDram::At(dram);
-        self.memory.storing[fragment.index()] = false;
+        let first = self.memory.stored(fragment, dram);
         if trace.purpose == Purpose::Store {
             self.latency = self.latency.max(self.now);
             self.causes.store(self.now, trace);

@@ -309,7 +309,7 @@ impl<'a> Builder<'a> {
         operands.extend(inputs);
         self.layer_names.insert(name.clone());
         let operator = operator.to_owned();
-        self.workload.layers.push(Layer { name, operator, dims, operands, folded: Vec::new() });
+        self.workload.layers.push(Layer { name, operator, dims, operands, folded: Vec::new(), inference: 0 });
         Ok(id)
     }
 

@@ -92,6 +92,7 @@ impl Builder<'_, '_> {
             dims: layer.dims.clone(),
             operands,
             folded: Vec::new(),
+            inference: 0,
         });
     }
 

@@ -58,6 +58,7 @@ pub fn layer(name: &str, size: u64, tensors: [u32; 3], partial_bits: u64) -> Lay
             operand("W", MemoryOperand::I2, tensors[2], axis(vec![term(1)]), 8),
         ],
         folded: vec![],
+        inference: 0,
     }
 }
 
