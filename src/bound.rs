@@ -17,7 +17,7 @@
 //! outputs need ([`live`]); energy counts all that is done.
 
 use crate::accelerator::ResourceKind;
-use crate::fusion::Cut;
+use crate::allocation::genome::channel_cuts_of;
 use crate::ids::{CoreId, LayerId, ResourceId, TensorId};
 use crate::pipeline::Problem;
 use crate::units::{Cycles, Picojoules};
@@ -150,8 +150,16 @@ fn smallest_tile(problem: &Problem, id: LayerId, dim: &Dim) -> u64 {
     }
     let cuts = inter.iter().flat_map(|choice| &choice.inter).filter(|cut| cut.dim == position);
     // The last tile of a cut is what remains.
-    let last = |cut: &Cut| if size.is_multiple_of(cut.tile) { cut.tile } else { size % cut.tile };
-    cuts.map(last).min().unwrap_or(size)
+    let last = |size: u64, tile: u64| if size.is_multiple_of(tile) { tile } else { size % tile };
+    let mut parts: Vec<u64> = vec![size];
+    parts.extend(cuts.flat_map(|cut| [cut.tile, last(size, cut.tile)]));
+    let mut least = parts.iter().copied().min().unwrap_or(size);
+    if intra.is_none() {
+        for cut in channel_cuts_of(layer).filter(|cut| cut.dim == position) {
+            least = parts.iter().map(|part| last(*part, cut.tile.min(*part))).fold(least, u64::min);
+        }
+    }
+    least
 }
 
 /// Time for layers on all cores, in any shares.

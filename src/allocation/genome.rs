@@ -11,7 +11,9 @@ use super::space::{Space, SpaceError, layer_cuts};
 use crate::fusion::stacks::from_names;
 use crate::fusion::{Cut, Stack};
 use crate::ids::LayerId;
+use crate::mapping::Mapping;
 use crate::pipeline::Problem;
+use crate::workload::{Layer, Workload};
 use std::collections::BTreeMap;
 
 /// One point of the space.
@@ -22,7 +24,8 @@ use std::collections::BTreeMap;
 pub struct Genome {
     /// Whether a stack begins at each layer.
     pub begins: Vec<bool>,
-    /// Per layer: 0 runs it whole, `g` cuts it in [`Genes::rows`]`[g - 1]` rows.
+    /// Per layer: 0 runs it whole, `g` cuts it in [`Genes::rows`]`[g - 1]` rows; beyond these genes a layer
+    /// alone is cut in pieces of its output channels.
     pub rows: Vec<u8>,
     /// Position in [`Space::layers`] per layer.
     pub choices: Vec<u32>,
@@ -62,6 +65,9 @@ impl<'a> Genes<'a> {
                 different.push(rows);
             }
         }
+        for pieces in CHANNEL_PIECES {
+            cuts.push(channel_cuts(workload, mapping, pieces, &cuts[0]));
+        }
         Ok(Self { space: &problem.space, rows: different, stacks, cuts })
     }
 
@@ -89,10 +95,13 @@ impl<'a> Genes<'a> {
             *first = true;
         }
         for stack in ranges(&genome.begins) {
-            let given = genome.rows[stack.clone()].iter().copied().find(|rows| *rows > 0);
             let rows = match stack.len() {
-                1 => self.coarsest(stack.start, given.unwrap_or(0)),
-                _ => given.unwrap_or(self.rows.len().min(1) as u8),
+                1 => self.coarsest(stack.start, genome.rows[stack.start]),
+                _ => {
+                    let known = |rows: &u8| (1..=self.rows.len()).contains(&(*rows as usize));
+                    let given = genome.rows[stack.clone()].iter().copied().find(known);
+                    given.unwrap_or(self.rows.len().min(1) as u8)
+                }
             };
             genome.rows[stack].fill(rows);
         }
@@ -123,10 +132,41 @@ impl<'a> Genes<'a> {
         self.space.candidate(&self.stacks(genome), &self.intra(genome), &genome.choices)
     }
 
+    /// Number of rows genes: of a layer alone.
+    pub fn tilings(&self) -> usize {
+        self.cuts.len()
+    }
+
     /// Number of genomes, as a float because it is astronomic for real networks.
     pub fn count(&self) -> f64 {
         self.space.layers.iter().map(|choices| choices.len() as f64).product()
     }
+}
+
+/// Pieces of output channels in which a layer alone may be cut in time: slices of weights that are loaded
+/// while others compute.
+const CHANNEL_PIECES: [u64; 3] = [4, 8, 16];
+
+/// Cuts in time of every layer: so many pieces of its output channels, else those of the whole layer.
+fn channel_cuts(workload: &Workload, mapping: &Mapping, pieces: u64, whole: &[Vec<Cut>]) -> Vec<Vec<Cut>> {
+    let cuts = |(layer, whole): (&Layer, &Vec<Cut>)| {
+        let given = mapping.entry(layer).is_some_and(|entry| entry.intra_core_tiling.is_some());
+        match channel_cut(layer, pieces).filter(|_| !given) {
+            Some(cut) => vec![cut],
+            None => whole.clone(),
+        }
+    };
+    workload.layers.iter().zip(whole).map(cuts).collect()
+}
+
+fn channel_cut(layer: &Layer, pieces: u64) -> Option<Cut> {
+    let dim = layer.channel_dim().filter(|dim| layer.dims[*dim].size >= pieces)?;
+    Some(Cut::into_pieces(dim, layer.dims[dim].size, pieces))
+}
+
+/// All cuts of a layer alone in pieces of its output channels.
+pub fn channel_cuts_of(layer: &Layer) -> impl Iterator<Item = Cut> + '_ {
+    CHANNEL_PIECES.into_iter().filter_map(|pieces| channel_cut(layer, pieces))
 }
 
 /// The stacks as ranges of layers.

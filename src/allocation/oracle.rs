@@ -59,7 +59,7 @@ fn with_rows(genes: &Genes, frame: &Genome) -> BTreeSet<Genome> {
     for stack in ranges(&frame.begins) {
         let each = |genome: Genome| {
             let stack = stack.clone();
-            (0..=genes.rows.len() as u8).map(move |rows| {
+            (0..genes.tilings() as u8).map(move |rows| {
                 let mut genome = genome.clone();
                 genome.rows[stack.clone()].fill(rows);
                 genes.canonical(genome)

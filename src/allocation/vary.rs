@@ -48,7 +48,7 @@ impl<'a> Variation<'a> {
             }
         }
         for rows in &mut genome.rows {
-            *rows = sequence.below(self.genes.rows.len() + 1) as u8;
+            *rows = sequence.below(self.genes.tilings()) as u8;
         }
         self.genes.canonical(genome)
     }
@@ -122,7 +122,7 @@ impl<'a> Variation<'a> {
         }
         let stacks: Vec<Range<usize>> = ranges(&genome.begins).collect();
         let Some(stack) = sequence.pick(&stacks) else { return };
-        genome.rows[stack.clone()].fill(sequence.below(self.genes.rows.len() + 1) as u8);
+        genome.rows[stack.clone()].fill(sequence.below(self.genes.tilings()) as u8);
     }
 
     fn restack(&self, genome: &mut Genome, sequence: &mut Sequence) {

@@ -2,6 +2,7 @@
 
 use crate::fixture::{Draws, draws, random_workload};
 use millstream::accelerator::yaml as hardware;
+use millstream::allocation::genome::{Genes, Genome};
 use millstream::allocation::policy::Policy;
 use millstream::bound::bound;
 use millstream::cost::{CostTable, Objective};
@@ -132,4 +133,26 @@ fn a_space_too_large_for_the_oracle_is_refused() {
     let options = RunOptions { policy: Policy::Exhaustive, ..RunOptions::default() };
     let error = run_with(&problem, &options, &CostTable::new()).err().unwrap().to_string();
     assert!(error.starts_with("--policy exhaustive would simulate"), "{error}");
+}
+
+/// `extract` of FSRCNN has 56 output channels: gene 1 cuts it in single rows, the first gene behind the rows
+/// in 4 pieces of 14 channels, as long as it is alone; in a stack all layers are cut in rows.
+#[test]
+fn a_layer_alone_may_be_cut_in_channels() {
+    let workload = crate::pipeline::network("fsrcnn");
+    let accelerator = hardware::find("tpu_like_quad_core").unwrap();
+    let problem = Problem::new(workload, accelerator, Mapping::default()).unwrap();
+    let genes = Genes::new(&problem, &[1, 2], true).unwrap();
+    let layers = problem.workload.layers.len();
+    let tiles = |begins: bool, gene: u8| {
+        let genome =
+            Genome { begins: vec![begins; layers], rows: vec![gene; layers], choices: vec![0; layers] };
+        let cuts = genes.intra(&genes.canonical(genome));
+        let layer = &problem.workload.layers[0];
+        cuts[0].iter().map(|cut| (layer.dims[cut.dim].dim.to_string(), cut.tile)).collect::<Vec<_>>()
+    };
+    assert_eq!(tiles(true, 0), []);
+    assert_eq!(tiles(true, 1), [("OY".to_owned(), 1)]);
+    assert_eq!(tiles(true, 3), [("K".to_owned(), 14)]);
+    assert_eq!(tiles(false, 3), [("OY".to_owned(), 1)]);
 }
