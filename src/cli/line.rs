@@ -4,6 +4,7 @@ use super::Failure;
 use super::input::{self, InputArgs};
 use super::search::SearchArgs;
 use crate::allocation::policy::Policy;
+use crate::cn::TransferUnit;
 use crate::cost::Objective;
 use crate::fusion::stacks::Stacking;
 use crate::overrides::CostOverrides;
@@ -47,6 +48,9 @@ pub(super) struct LineArgs {
     /// Bits after which an exclusive transfer queues again.
     #[arg(long, default_value_t = 65_536, value_name = "BITS", value_parser = clap::value_parser!(u64).range(1..))]
     pub packet: u64,
+    /// What moves between cores: what a consumer needs, or whole outputs of CNs as in Stream.
+    #[arg(long, value_enum, default_value_t)]
+    pub transfer: TransferUnit,
     /// CSV of costs that override the model (columns as in costs.csv).
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
@@ -99,6 +103,7 @@ impl LineArgs {
         problem.schedule.priority = self.priority;
         problem.schedule.prefetch = self.prefetch;
         problem.schedule.packet = Bits(self.packet);
+        problem.schedule.transfer = self.transfer;
         Ok(Given { problem, inputs })
     }
 

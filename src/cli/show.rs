@@ -3,6 +3,7 @@
 use super::input::{self, ReadingArgs};
 use super::output::Output;
 use super::{Failure, Format};
+use crate::cn::TransferUnit;
 use crate::cn::refine::refine;
 use crate::fusion::stacks::{Stacking, stacks};
 use crate::fusion::{LayerTiling, Tiling};
@@ -130,7 +131,7 @@ pub(super) fn show(args: &ShowArgs, format: Format, out: &mut Output) -> Result<
             let stacks = stacks(&workload, &accelerator, Stacking::Auto);
             let intra = allocation::space::intra_cuts(&workload, &Mapping::default(), &stacks, *rows)?;
             let layers = intra.into_iter().map(|intra| LayerTiling { intra, inter: Vec::new() }).collect();
-            let graph = refine(&workload, &Tiling { stacks, layers })?;
+            let graph = refine(&workload, &Tiling { stacks, layers }, TransferUnit::Fragment)?;
             match format {
                 Format::Json => out.json(&graph),
                 Format::Table => out.print(graph.table(&workload)),

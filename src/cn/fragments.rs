@@ -45,7 +45,6 @@ pub fn atoms(extent: u64, sets: &[AxisSet]) -> Vec<AxisSet> {
 
 /// The ranges of atoms whose union is `set`. `firsts[i]` is the first index of atom `i`.
 pub fn ranges(set: &AxisSet, firsts: &[u64]) -> Vec<(u32, u32)> {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
     let members: Box<dyn Iterator<Item = usize>> = match set.as_interval() {
         // Atoms of a segment share its bounds, and segments are ordered: a contiguous set is one run.
         Some(interval) => {
@@ -55,14 +54,30 @@ pub fn ranges(set: &AxisSet, firsts: &[u64]) -> Vec<(u32, u32)> {
         }
         None => Box::new((0..firsts.len()).filter(|atom| set.contains(firsts[*atom]))),
     };
-    for atom in members {
-        let atom = atom as u32;
-        match ranges.last_mut() {
-            Some((_, end)) if *end == atom => *end += 1,
-            _ => ranges.push((atom, atom + 1)),
+    runs(members)
+}
+
+/// The ranges of atoms that have an index in common with `set`.
+pub fn touched(set: &AxisSet, atoms: &[AxisSet]) -> Vec<(u32, u32)> {
+    let meets = |atom: &AxisSet| match (set.as_interval(), atom.as_interval()) {
+        (Some(one), Some(other)) => one.start < other.end && other.start < one.end,
+        (Some(one), None) => atom.indices().iter().any(|index| one.contains(index)),
+        (None, _) => set.indices().iter().any(|index| atom.contains(*index)),
+    };
+    runs(atoms.iter().enumerate().filter(|(_, atom)| meets(atom)).map(|(at, _)| at))
+}
+
+/// Ascending numbers as ranges.
+fn runs(members: impl Iterator<Item = usize>) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for member in members {
+        let member = member as u32;
+        match runs.last_mut() {
+            Some((_, end)) if *end == member => *end += 1,
+            _ => runs.push((member, member + 1)),
         }
     }
-    ranges
+    runs
 }
 
 #[cfg(test)]

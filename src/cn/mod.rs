@@ -26,6 +26,17 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::ops::Range;
 
+/// What of a computed tensor is kept and moved as one (Rule (fragment)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransferUnit {
+    /// Fragments: only what a consumer needs moves, a halo row alone.
+    #[default]
+    Fragment,
+    /// The whole output of a CN moves to whoever needs any of it (Stream MODEL.md 9.6).
+    WholeTensor,
+}
+
 /// CNs, fragments, and their relations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CnGraph {

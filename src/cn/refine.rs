@@ -5,8 +5,10 @@
 //! operators to the tensors that hold the data, and turned into ranges of atoms. Work and memory are
 //! linear in CNs plus the atoms they touch.
 
-use super::fragments::{atoms, ranges};
-use super::{AxisGrid, CnClass, CnGraph, Csr, DimGrid, LayerGrid, OperandGrid, Piece, TensorGrid};
+use super::fragments::{atoms, ranges, touched};
+use super::{
+    AxisGrid, CnClass, CnGraph, Csr, DimGrid, LayerGrid, OperandGrid, Piece, TensorGrid, TransferUnit,
+};
 use crate::fusion::{Cut, LayerTiling, Tiling};
 use crate::ids::{ClassId, CnId, FragmentId, LayerId, TensorId};
 use crate::workload::nest::LoopNest;
@@ -14,7 +16,7 @@ use crate::workload::region::AxisSet;
 use crate::workload::{Layer, Operand, Origin, Workload, layout};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Why a tiling gives no CN graph.
@@ -55,7 +57,7 @@ const LIMIT: u64 = 1 << 30;
 type Sets = Vec<(TensorId, SmallVec<[u32; 4]>)>;
 
 /// Builds the CN graph of a workload under a tiling.
-pub fn refine(workload: &Workload, tiling: &Tiling) -> Result<CnGraph, RefineError> {
+pub fn refine(workload: &Workload, tiling: &Tiling, unit: TransferUnit) -> Result<CnGraph, RefineError> {
     let mut grids = Vec::with_capacity(workload.layers.len());
     let mut first = 0u64;
     for (layer, cuts) in workload.layers.iter().zip(&tiling.layers) {
@@ -68,7 +70,8 @@ pub fn refine(workload: &Workload, tiling: &Tiling) -> Result<CnGraph, RefineErr
     let mut sets: Vec<Vec<Vec<Sets>>> = Vec::with_capacity(grids.len());
     for (layer, grid) in workload.layers.iter().zip(&mut grids) {
         let mut of_layer = Vec::with_capacity(layer.operands.len());
-        for operand in &layer.operands {
+        for (position, operand) in layer.operands.iter().enumerate() {
+            axes.made = unit == TransferUnit::WholeTensor && position == 0;
             grid.operands.push(operand_grid(layer, operand, &grid.dims));
             let access = grid.operands.last().expect("just pushed");
             of_layer.push(axes.regions(workload, operand, &grid.dims, access));
@@ -216,6 +219,10 @@ type AtomRanges = Vec<(u32, u32)>;
 struct AxisSets {
     /// Distinct sets per tensor and axis, with their ids.
     ids: Vec<Vec<BTreeMap<AxisSet, u32>>>,
+    /// Ids of the sets that producers make, per tensor and axis, where nothing else cuts the tensor.
+    outputs: Vec<Vec<BTreeSet<u32>>>,
+    /// Whether the sets interned now are such outputs.
+    made: bool,
     /// Ranges of atoms of each set, per tensor, axis and set id; filled by `grids`.
     ranges: Vec<Vec<Vec<AtomRanges>>>,
 }
@@ -223,13 +230,18 @@ struct AxisSets {
 impl AxisSets {
     fn new(workload: &Workload) -> Self {
         let ids = (workload.tensors.iter()).map(|tensor| vec![BTreeMap::new(); tensor.shape.len()]).collect();
-        Self { ids, ranges: Vec::new() }
+        let outputs = (workload.tensors.iter()).map(|tensor| vec![BTreeSet::new(); tensor.shape.len()]);
+        Self { ids, outputs: outputs.collect(), made: false, ranges: Vec::new() }
     }
 
     fn intern(&mut self, tensor: TensorId, axis: usize, set: AxisSet) -> u32 {
         let ids = &mut self.ids[tensor.index()][axis];
         let next = ids.len() as u32;
-        *ids.entry(set).or_insert(next)
+        let id = *ids.entry(set).or_insert(next);
+        if self.made {
+            self.outputs[tensor.index()][axis].insert(id);
+        }
+        id
     }
 
     /// The regions of an operand, one per key, as interned sets.
@@ -295,7 +307,7 @@ impl AxisSets {
     fn grids(&mut self, workload: &Workload) -> Result<(Vec<TensorGrid>, Vec<u64>), RefineError> {
         let mut grids = Vec::with_capacity(self.ids.len());
         let mut bits: Vec<u64> = Vec::new();
-        for (tensor, ids) in workload.tensors.iter().zip(&self.ids) {
+        for ((tensor, ids), outputs) in workload.tensors.iter().zip(&self.ids).zip(&self.outputs) {
             let used = ids.iter().any(|sets| !sets.is_empty());
             if !used {
                 self.ranges.push(Vec::new());
@@ -304,10 +316,17 @@ impl AxisSets {
             }
             let mut axes = Vec::new();
             let mut of_tensor = Vec::new();
-            for (sets, extent) in ids.iter().zip(&tensor.shape) {
+            for ((sets, made), extent) in ids.iter().zip(outputs).zip(&tensor.shape) {
                 let mut by_id = vec![AxisSet::default(); sets.len()];
                 for (set, id) in sets {
                     by_id[*id as usize] = set.clone();
+                }
+                if !made.is_empty() {
+                    let whole: Vec<AxisSet> = made.iter().map(|id| by_id[*id as usize].clone()).collect();
+                    let atoms = atoms(*extent, &whole);
+                    of_tensor.push(by_id.iter().map(|set| touched(set, &atoms)).collect());
+                    axes.push(AxisGrid { atoms, stride: 1 });
+                    continue;
                 }
                 let atoms = atoms(*extent, &by_id);
                 let firsts: Vec<u64> = atoms.iter().map(|atom| atom.0[0].start).collect();

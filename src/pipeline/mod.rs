@@ -136,7 +136,7 @@ impl Problem {
 /// Builds the CN graph of a candidate.
 pub fn graph(problem: &Problem, candidate: &Candidate) -> Result<CnGraph, EvaluateError> {
     let _span = tracing::info_span!("refine").entered();
-    Ok(refine(&problem.workload, &candidate.tiling)?)
+    Ok(refine(&problem.workload, &candidate.tiling, problem.schedule.transfer)?)
 }
 
 /// Places, costs, simulates and books one candidate.

@@ -20,7 +20,7 @@ mod why;
 use crate::accelerator::Accelerator;
 use crate::accelerator::route::Routes;
 use crate::allocation::Candidate;
-use crate::cn::CnGraph;
+use crate::cn::{CnGraph, TransferUnit};
 use crate::ids::{CnId, PoolId};
 use crate::ledger::Costs;
 use crate::placement::Placement;
@@ -138,6 +138,9 @@ pub struct ScheduleOptions {
     pub prefetch: u32,
     /// Bits after which an exclusive flow queues again.
     pub packet: Bits,
+    /// What is kept and moved as one.
+    #[serde(default)]
+    pub transfer: TransferUnit,
 }
 
 impl Default for ScheduleOptions {
@@ -147,6 +150,7 @@ impl Default for ScheduleOptions {
             priority: Priority::default(),
             prefetch: 1,
             packet: Bits(65_536),
+            transfer: TransferUnit::Fragment,
         }
     }
 }

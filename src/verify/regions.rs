@@ -8,7 +8,7 @@
 
 use super::partition::Partition;
 use super::{Case, Report, Violation, layouts};
-use crate::cn::DimGrid;
+use crate::cn::{DimGrid, TransferUnit};
 use crate::ids::{FragmentId, LayerId, TensorId};
 use crate::workload::{Axis, Layer, Origin};
 use rustc_hash::FxHashMap;
@@ -67,7 +67,8 @@ impl OperandDemand {
 }
 
 impl Regions<'_> {
-    /// Derives the regions; reports fragments that are only partly touched.
+    /// Derives the regions; reports fragments that are only partly touched, unless they are an input's
+    /// share of a whole output of a CN ([`TransferUnit::WholeTensor`]).
     pub fn derive(&self, report: &mut Report) -> OperandDemand {
         let axes = &self.layer.operands[self.operand].axes;
         let Some(tensor) = self.layer.operands[self.operand].tensor else {
@@ -138,10 +139,15 @@ impl Regions<'_> {
     }
 
     fn region(&self, touched: Vec<(FragmentId, u64)>, report: &mut Report) -> Region {
+        let whole = self.case.options.transfer == TransferUnit::WholeTensor && self.operand > 0;
         let mut region = Region { fragments: Vec::with_capacity(touched.len()), bits: 0, elements: 0 };
         for (fragment, touched) in touched {
             let elements = self.partition.elements(fragment);
-            if touched != elements {
+            let made = || {
+                let tensor = self.case.graph.tensor_of[fragment.index()];
+                matches!(self.case.workload.tensor(tensor).origin, Origin::Layer(_))
+            };
+            if touched != elements && !(whole && made()) {
                 let (layer, operand) = (self.id, self.operand);
                 report.add(Violation::PartlyTouched { layer, operand, fragment, touched, elements });
             }

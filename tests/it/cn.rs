@@ -2,8 +2,8 @@
 
 use crate::fixture::{Network, Window, draws, random_tiling, random_workload, whole};
 use expect_test::expect;
-use millstream::cn::CnGraph;
 use millstream::cn::refine::refine;
+use millstream::cn::{CnGraph, TransferUnit};
 use millstream::fusion::{Cut, Tiling};
 use millstream::ids::{CnId, FragmentId, TensorId};
 use millstream::workload::{Dim, Layer, Operand, Origin, Workload};
@@ -190,7 +190,7 @@ fn check_relations(workload: &Workload, graph: &CnGraph, oracle: &Oracle) {
 }
 
 fn check(workload: &Workload, tiling: &Tiling) {
-    let graph = refine(workload, tiling).unwrap();
+    let graph = refine(workload, tiling, TransferUnit::Fragment).unwrap();
     let oracle = Oracle::new(workload, &graph);
     check_loop_points(workload, tiling, &graph);
     check_regions(workload, &graph, &oracle);
@@ -234,7 +234,7 @@ fn a_chain_in_rows_with_a_remainder() {
     let workload = chain(7);
     let tiling = in_rows(&workload, [2, 3]);
     check(&workload, &tiling);
-    let graph = refine(&workload, &tiling).unwrap();
+    let graph = refine(&workload, &tiling, TransferUnit::Fragment).unwrap();
     expect![[r#"
         7 CNs, 6 classes, 14 fragments, 7 edges
 
@@ -253,7 +253,7 @@ fn a_chain_in_rows_over_two_cores() {
         cuts.inter = vec![Cut { dim: layer.position(&Dim::new("K")).unwrap(), tile: 3 }];
     }
     check(&workload, &tiling);
-    let graph = refine(&workload, &tiling).unwrap();
+    let graph = refine(&workload, &tiling, TransferUnit::Fragment).unwrap();
     expect![[r#"
         16 CNs, 10 classes, 25 fragments, 36 edges
 
@@ -261,4 +261,28 @@ fn a_chain_in_rows_over_two_cores() {
         0      first                             10      2        4         10  K 4 = 2 x 3 (last 1), OY 5 = 5 x 1
         1      second                             6      2        6          6  K 5 = 2 x 3 (last 2), OY 5 = 3 x 2 (last 1)
     "#]].assert_eq(&graph.table(&workload));
+}
+
+/// The first layer in pairs of rows, the second row by row. Row 0 of the second reads rows 0 and 1 of the
+/// first, one CN; row 1 reads rows 0 to 2, two CNs. As fragments the first layer's output is 7 rows, since
+/// every row is the end of some window; whole, it is 4 outputs of CNs, and row 1 needs two of them.
+#[test]
+fn whole_outputs_move_for_a_halo_row() {
+    let workload = chain(7);
+    let tiling = in_rows(&workload, [2, 1]);
+    let fragments = |unit| {
+        let graph = refine(&workload, &tiling, unit).unwrap();
+        let output = workload.layers[0].output().tensor.unwrap();
+        let first = |fragment: FragmentId| graph.tensor_of[fragment.index()] == output;
+        let made = (0..graph.fragments()).map(FragmentId::from).filter(|fragment| first(*fragment)).count();
+        let row_1 = CnId::from(5);
+        let read: u64 = (graph.inputs(row_1))
+            .filter(|(_, fragment)| first(*fragment))
+            .map(|(_, fragment)| graph.bits(fragment) / (4 * 6 * 8))
+            .sum();
+        (made, read, graph.edges)
+    };
+    // Fragments, rows read by row 1, edges.
+    assert_eq!(fragments(TransferUnit::Fragment), (7, 3, 13));
+    assert_eq!(fragments(TransferUnit::WholeTensor), (4, 4, 13));
 }

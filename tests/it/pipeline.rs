@@ -7,6 +7,7 @@ use millstream::accelerator::{Accelerator, yaml as hardware};
 use millstream::allocation::Candidate;
 use millstream::allocation::policy::Policy;
 use millstream::bound::bound;
+use millstream::cn::TransferUnit;
 use millstream::cost::CostTable;
 use millstream::ids::CoreId;
 use millstream::mapping::{Mapping, yaml as mappings};
@@ -172,6 +173,8 @@ fn random_case(draws: &mut Draws) -> (Problem, Candidate) {
     problem.schedule.priority = priorities[draws.below(3) as usize];
     problem.schedule.prefetch = draws.below(3) as u32;
     problem.schedule.contention = [Contention::Exclusive, Contention::Fair][draws.below(2) as usize];
+    let units = [TransferUnit::Fragment, TransferUnit::WholeTensor];
+    problem.schedule.transfer = units[usize::from(draws.rarely(3))];
     problem.schedule.packet = Bits([65_536, 64, 200][draws.below(3) as usize]);
     let layers = || problem.workload.layers.iter().zip(&tiling.layers);
     let core = |draws: &mut Draws| cores[draws.below(cores.len() as u64) as usize];

@@ -22,8 +22,8 @@ use super::network::{layer, node_cost, tiling, workload};
 use millstream::accelerator::Accelerator;
 use millstream::accelerator::route::Routes;
 use millstream::allocation::Candidate;
-use millstream::cn::CnGraph;
 use millstream::cn::refine::refine;
+use millstream::cn::{CnGraph, TransferUnit};
 use millstream::cost::StreamedBits;
 use millstream::ids::*;
 use millstream::ledger::{Action, Component, Costs, Ledger, LedgerRow};
@@ -96,7 +96,7 @@ pub fn two_layers() -> Fixture {
     let tiling = tiling(&workload, 4);
     let cores = vec![vec![CoreId(0)], vec![CoreId(1)]];
     let candidate = Candidate { tiling, cores, order: vec![0, 1] };
-    let graph = refine(&workload, &candidate.tiling).unwrap();
+    let graph = refine(&workload, &candidate.tiling, TransferUnit::Fragment).unwrap();
     let placement = place(&workload, &accelerator, &graph, &candidate).unwrap();
     let nodes = placement.nodes.iter().map(|node| {
         let class = &graph.classes[node.class.index()];
@@ -231,7 +231,7 @@ pub fn streams() -> Fixture {
     let accelerator = accelerator([72, 0]);
     let tiling = tiling(&workload, 8);
     let candidate = Candidate { tiling, cores: vec![vec![CoreId(0)]], order: vec![0] };
-    let graph = refine(&workload, &candidate.tiling).unwrap();
+    let graph = refine(&workload, &candidate.tiling, TransferUnit::Fragment).unwrap();
     let placement = place(&workload, &accelerator, &graph, &candidate).unwrap();
     let streamed = vec![
         StreamedBits { operand: MemoryOperand::I1, read: 80, write: 0, tile: 24 },
@@ -313,7 +313,7 @@ pub fn chain(layers: usize, size: u64, tile: u64, pool: u64) -> Fixture {
     let tiling = tiling(&workload, tile);
     let cores = (0..layers as u32).map(|layer| vec![CoreId(layer % 2)]).collect();
     let candidate = Candidate { tiling, cores, order: (0..layers as u32).collect() };
-    let graph = refine(&workload, &candidate.tiling).unwrap();
+    let graph = refine(&workload, &candidate.tiling, TransferUnit::Fragment).unwrap();
     let placement = place(&workload, &accelerator, &graph, &candidate).unwrap();
     let nodes = placement.nodes.iter().map(|node| {
         let class = &graph.classes[node.class.index()];
