@@ -1,18 +1,19 @@
 //! Lower bounds on simulated latency and energy over all Candidates within the mapping's choices.
 //!
 //! ```text
-//! load     optimum of: min T, layers in any shares to their cores, time(l, c) = operations / parallel(l, c)
+//! load     optimum of: min T, layers in any shares to their cores, time(l, c) = operations * mean of 1 / parallel
 //! dram     compulsory reads (weights, inputs) and writes (outputs), each once, over ports and links
 //! path     a layer whose every output needs the whole input starts after everything it needs
 //! latency  >= max(load, dram, path)
 //! energy   >= operations * least unit energy + compulsory DRAM accesses
 //! edp      >= latency bound * energy bound
 //! ```
-//! parallel(l, c) is the most operations per cycle any CN of l can have on c: per array dimension the
-//! loop dimensions its dataflow unrolls there, each at most as often as the whole layer iterates, or,
-//! where the dataflow is open, the longest loop (with `--mix` all of them). A CN takes at least its
-//! operations over that (ideal cycles, MODEL.md 5), whatever its size, loop order and level. The load
-//! bound is thus a fractional assignment on unrelated machines, `millstream_solver::fluid`. With `--costs` the
+//! parallel is the most operations per cycle that a CN can have on a core: per array dimension the loop
+//! dimensions its dataflow unrolls there, each at most as often as the CN iterates, or, where the dataflow
+//! is open, the longest loop (with `--mix` all of them). A CN takes at least its operations over that
+//! (ideal cycles, MODEL.md 5), whatever its loop order and level; the mean is over the tiles of the part
+//! of the layer that the core does. The load bound is thus a fractional assignment on unrelated machines,
+//! `millstream_solver::fluid`. With `--costs` the
 //! table's minima replace ideal cycles and energy (Rule (bound)). Bounds on latency count only what the
 //! outputs need ([`live`]); energy counts all that is done.
 
@@ -90,7 +91,7 @@ fn need(problem: &Problem, id: LayerId) -> Need {
         times[core.index()] = Some(match problem.overrides.minimum(&layer.name) {
             // A layer has at least one CN, and no row is cheaper.
             Some((latency, _)) => latency.ceil(),
-            None => layer.operations() as f64 / parallel(problem, id, core),
+            None => time(problem, id, core),
         });
     }
     Need { times }
@@ -101,27 +102,26 @@ fn eligible(problem: &Problem, id: LayerId) -> BTreeSet<CoreId> {
     choices.iter().flat_map(|choice| choice.cores.iter().copied()).collect()
 }
 
-/// The most operations per cycle that a CN of the layer can have on the core.
-fn parallel(problem: &Problem, id: LayerId, core: CoreId) -> f64 {
+/// The least cycles in which the core does the whole layer, in whatever parts and tiles.
+///
+/// Per array dimension a CN with tile `t` of the unrolled loops takes its operations over `p(t)`; a part
+/// of the layer is done at the mean of `1 / p` over its tiles, weighted by their operations. A core does
+/// whole parts, so the least mean of any part holds for every share of the layer. Where one loop is
+/// unrolled on several array dimensions, both means fall with the same tiles, and the mean of the product
+/// is no less than the product of the means (Chebyshev's sum inequality).
+fn time(problem: &Problem, id: LayerId, core: CoreId) -> f64 {
     let layer = problem.workload.layer(id);
     let kind = problem.accelerator.kind(core);
     let fixed = problem.mapping.entry(layer).map_or(&[][..], |entry| &entry.spatial);
     let fixed = if fixed.is_empty() { &kind.dataflows } else { fixed };
-    let mut most = 1.0;
+    let mut time = layer.operations() as f64;
     for (name, units) in &kind.array.dims {
-        let units = *units as f64;
         let mapping = fixed.iter().find(|mapping| mapping.array_dim == *name);
         let unrolled = mapping.map_or(&[][..], |mapping| &mapping.unrolled);
-        // A dataflow whose loops a tile shrinks to one iteration leaves the array dimension open.
-        let holds = unrolled.iter().any(|(dim, _)| smallest_tile(problem, id, dim) > 1);
-        let size = |dim: &Dim| layer.position(dim).map_or(1, |position| layer.dims[position].size);
-        let times = |(dim, factor): &(Dim, f64)| factor.min(size(dim) as f64).max(1.0);
-        most *= match holds {
-            true => unrolled.iter().map(times).product::<f64>().min(units),
-            false => open(layer, problem.search.mix).min(units),
-        };
+        let tiles = unrolled.iter().map(|(dim, factor)| (parts(problem, id, dim), *factor));
+        time *= least_mean(&tiles.collect::<Vec<_>>(), open(layer, problem.search.mix), *units as f64);
     }
-    most.min(layer.operations() as f64).max(1.0)
+    time.max(1.0)
 }
 
 /// The largest unrolling on an array dimension that any dataflow may use.
@@ -130,36 +130,83 @@ fn open(layer: &Layer, mix: bool) -> f64 {
     if mix { sizes.product() } else { sizes.fold(1.0, f64::max) }
 }
 
-/// The fewest iterations of a loop dimension that a CN may have.
-fn smallest_tile(problem: &Problem, id: LayerId, dim: &Dim) -> u64 {
+/// What CNs may have of a loop dimension.
+enum Parts {
+    /// Tiles of any size up to this one.
+    Any(u64),
+    /// The tiles of each part that a core may do.
+    Tiles(BTreeSet<Vec<u64>>),
+}
+
+/// The least mean of `1 / p` on an array dimension over all choices of parts of its unrolled loops.
+///
+/// `p` is the product of the unrollings, each at most the tile. A dataflow whose loops the tile shrinks to
+/// one iteration leaves the array dimension `open`.
+fn least_mean(loops: &[(Parts, f64)], open: f64, units: f64) -> f64 {
+    // Sums over the tiles of the loops so far, by (whether one of them holds, their unrolling, their share).
+    let mut choices: Vec<Vec<(bool, f64, f64)>> = vec![vec![(false, 1.0, 1.0)]];
+    for (parts, factor) in loops {
+        let single: BTreeSet<Vec<u64>>;
+        let (parts, any) = match parts {
+            Parts::Any(size) => {
+                single = BTreeSet::from([vec![*size]]);
+                (&single, true)
+            }
+            Parts::Tiles(parts) => (parts, false),
+        };
+        choices = (choices.iter())
+            .flat_map(|tiles| parts.iter().map(move |part| (tiles, part)))
+            .map(|(tiles, part)| {
+                let total: u64 = part.iter().sum();
+                let mut product = Vec::with_capacity(tiles.len() * part.len());
+                for (holds, unrolling, share) in tiles {
+                    for tile in part {
+                        let held = *holds || (!any && *tile > 1);
+                        let times = factor.min(*tile as f64).max(1.0);
+                        product.push((held, unrolling * times, share * *tile as f64 / total as f64));
+                    }
+                }
+                product
+            })
+            .collect();
+    }
+    let most = |holds: bool, unrolling: f64| if holds { unrolling } else { unrolling.max(open) };
+    let mean = |tiles: &Vec<(bool, f64, f64)>| -> f64 {
+        tiles
+            .iter()
+            .map(|(holds, unrolling, share)| share / most(*holds, *unrolling).min(units).max(1.0))
+            .sum()
+    };
+    choices.iter().map(mean).fold(f64::INFINITY, f64::min)
+}
+
+/// The parts of a loop dimension that a core may do, and their tiles in time.
+fn parts(problem: &Problem, id: LayerId, dim: &Dim) -> Parts {
     let layer = problem.workload.layer(id);
-    let Some(position) = layer.position(dim) else { return 1 };
+    let Some(position) = layer.position(dim) else { return Parts::Tiles(BTreeSet::from([vec![1]])) };
     let size = layer.dims[position].size;
     if layer.is_reduction(position) {
-        return size; // reduction splits are refused
+        return Parts::Tiles(BTreeSet::from([vec![size]])); // reduction splits are refused
     }
-    let given = problem.mapping.entry(layer);
-    let intra = given.and_then(|entry| entry.intra_core_tiling.as_ref());
-    let inter = &problem.space.layers[id.index()];
+    let given = problem.mapping.entry(layer).and_then(|entry| entry.intra_core_tiling.as_ref());
     let rows = *dim == Dim::new("OY") || *dim == Dim::new("D");
-    if rows && intra.is_none() {
-        return 1;
+    let free = given.map_or(rows, |splits| splits.iter().any(|split| split.dim == *dim));
+    if free {
+        return Parts::Any(size);
     }
-    if intra.is_some_and(|splits| splits.iter().any(|split| split.dim == *dim)) {
-        return 1;
-    }
-    let cuts = inter.iter().flat_map(|choice| &choice.inter).filter(|cut| cut.dim == position);
-    // The last tile of a cut is what remains.
-    let last = |size: u64, tile: u64| if size.is_multiple_of(tile) { tile } else { size % tile };
-    let mut parts: Vec<u64> = vec![size];
-    parts.extend(cuts.flat_map(|cut| [cut.tile, last(size, cut.tile)]));
-    let mut least = parts.iter().copied().min().unwrap_or(size);
-    if intra.is_none() {
+    let tiles = |extent: u64, tile: u64| -> Vec<u64> {
+        (0..extent).step_by(tile as usize).map(|first| tile.min(extent - first)).collect()
+    };
+    let choices = problem.space.layers[id.index()].iter().flat_map(|choice| &choice.inter);
+    let mut wholes = BTreeSet::from([size]);
+    wholes.extend(choices.filter(|cut| cut.dim == position).flat_map(|cut| tiles(size, cut.tile)));
+    let mut parts: BTreeSet<Vec<u64>> = wholes.iter().map(|part| vec![*part]).collect();
+    if given.is_none() {
         for cut in channel_cuts_of(layer).filter(|cut| cut.dim == position) {
-            least = parts.iter().map(|part| last(*part, cut.tile.min(*part))).fold(least, u64::min);
+            parts.extend(wholes.iter().map(|part| tiles(*part, cut.tile)));
         }
     }
-    least
+    Parts::Tiles(parts)
 }
 
 /// Time for layers on all cores, in any shares.
@@ -333,4 +380,31 @@ fn energy(problem: &Problem) -> Picojoules {
         }
     }
     Picojoules(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiles<const N: usize>(parts: [&[u64]; N]) -> Parts {
+        Parts::Tiles(parts.into_iter().map(<[u64]>::to_vec).collect())
+    }
+
+    /// Nine channels on 32 units: whole 1/9; in tiles of 4 and 1, 8/9 * 1/4 + 1/9 * 1/32 (one channel
+    /// leaves the dimension open).
+    #[test]
+    fn a_remainder_tile_of_one_iteration_weighs_its_share() {
+        let mean = |parts| least_mean(&[(parts, 32.0)], 1000.0, 32.0);
+        assert_eq!(mean(tiles([&[9], &[4, 4, 1]])), 1.0 / 9.0);
+        assert_eq!(mean(tiles([&[4, 4, 1]])), 8.0 / 9.0 / 4.0 + 1.0 / 9.0 / 32.0);
+        assert_eq!(mean(Parts::Any(9)), 1.0 / 32.0);
+    }
+
+    /// Two loops on one array dimension: the second holds it wherever the first is one iteration.
+    #[test]
+    fn loops_that_share_an_array_dimension_hold_it_together() {
+        let mean = |second| least_mean(&[(tiles([&[4, 1]]), 4.0), (second, 8.0)], 1000.0, 32.0);
+        assert_eq!(mean(tiles([&[8]])), 0.8 / 32.0 + 0.2 / 8.0);
+        assert_eq!(mean(Parts::Any(8)), 0.8 / 32.0 + 0.2 / 32.0);
+    }
 }
