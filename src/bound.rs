@@ -13,9 +13,8 @@
 //! is open, the longest loop (with `--mix` all of them). A CN takes at least its operations over that
 //! (ideal cycles, MODEL.md 5), whatever its loop order and level; the mean is over the tiles of the part
 //! of the layer that the core does. The load bound is thus a fractional assignment on unrelated machines,
-//! `millstream_solver::fluid`. With `--costs` the
-//! table's minima replace ideal cycles and energy (Rule (bound)). Bounds on latency count only what the
-//! outputs need ([`live`]); energy counts all that is done.
+//! `millstream_solver::fluid`. With `--costs` the table's minima replace ideal cycles and energy (Rule
+//! (bound)). Bounds on latency count only what the outputs need ([`live`]); energy counts all that is done.
 
 use crate::accelerator::ResourceKind;
 use crate::allocation::genome::channel_cuts_of;

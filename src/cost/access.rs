@@ -16,12 +16,23 @@
 //! where ps\[v\] says that a loop over a dimension irrelevant to the output lies above arch level v,
 //! count = total cycles / period, and nothing goes above the top memory. All of it exists for the
 //! fractional spatial factors (energy) and for the integer ones (latency).
+//!
+//! [`Model::Millstream`] differs where that is a fault (MODEL.md 14):
+//!
+//! ```text
+//! partial sums   the first pass over a tile reads none back: count - count / passes[v] transfers (14.1),
+//!                with passes[v] the product of the irrelevant temporal loops above arch level v
+//! neighbours     what memory level l feeds per period is the tensor size of T[0..l-1] and S[0..l], so that a
+//!                halo is read once (14.10); boost is not used
+//! fractions      a mean of n + rest elements is n or n + 1 elements, in words by that share; units are not
+//!                rounded, words are rounded up (14.2)
+//! ```
 
-use super::CostError;
 use super::allocate::Ends;
 use super::problem::{Interface, Operand, Problem, Relevance};
 use super::temporal::Loop;
-use super::unroll::{Unrolled, Unrolling};
+use super::unroll::{Unrolled, Unrolling, whole_up};
+use super::{CostError, Model};
 use crate::accelerator::Direction;
 use smallvec::{SmallVec, smallvec};
 
@@ -39,11 +50,48 @@ pub(super) struct Nesting {
     pub top_irrelevant: PerLevel<u64>,
 }
 
+/// A number of elements: whole ones, and the rest of a mean over tiles of unequal size.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Amount {
+    pub whole: u64,
+    /// Below 1; zero with [`Model::Zigzag`].
+    pub rest: f64,
+}
+
+impl Amount {
+    /// Elements of a tile: rounded, or their mean.
+    pub fn new(model: Model, elements: f64) -> Self {
+        match model {
+            Model::Zigzag => Self { whole: elements.round_ties_even() as u64, rest: 0.0 },
+            Model::Millstream => {
+                // Whole but for rounding of doubles: nothing is left.
+                let whole = whole_up(elements) as u64;
+                let less = (whole as f64 - elements) > 1e-9 * whole as f64;
+                match less {
+                    true => Self { whole: whole - 1, rest: elements.fract() },
+                    false => Self { whole, rest: 0.0 },
+                }
+            }
+        }
+    }
+
+    /// Elements of the largest tile.
+    pub fn most(self) -> u64 {
+        self.whole + u64::from(self.rest > 0.0)
+    }
+
+    fn mean(self) -> f64 {
+        self.whole as f64 + self.rest
+    }
+}
+
 /// What one instance of each level of one operand holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Contents {
     /// Elements per arch level.
-    pub elements: PerLevel<u64>,
+    pub elements: PerLevel<Amount>,
+    /// Distinct elements that each memory level exchanges per period with all it serves.
+    pub fed: PerLevel<Amount>,
     /// Bits of an element per arch level.
     pub precision: PerLevel<u64>,
     /// Partial sums come back to this arch level.
@@ -51,19 +99,23 @@ pub(super) struct Contents {
     /// Product of the output's irrelevant loops at arch levels >= v (output only), with one more
     /// entry beyond the top.
     irrelevant_above: PerLevel<f64>,
+    /// Product of the output's irrelevant temporal loops above each arch level (output only).
+    pub passes: PerLevel<u64>,
 }
 
 /// A movement at one interface. Inactive where `count` is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Transfer {
     /// Elements per period.
-    pub amount: u64,
+    pub amount: Amount,
     /// Bits of an element.
     pub precision: u64,
     /// Cycles between transfers.
     pub period: u64,
-    /// Number of transfers.
+    /// Number of periods.
     pub count: u64,
+    /// Periods in which data move.
+    pub moves: u64,
     /// Cycles of a period in which the data may move without double buffering.
     pub window: u64,
     /// Average bandwidth, bits per cycle.
@@ -71,9 +123,9 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Bits per period.
+    /// Bits per period, at most.
     pub fn bits(&self) -> u64 {
-        self.amount * self.precision
+        self.amount.most() * self.precision
     }
 }
 
@@ -131,55 +183,68 @@ impl Contents {
         ends: &[usize],
     ) -> Self {
         let mut extents = problem.unit_extents();
-        let mut elements: PerLevel<u64> = smallvec![1];
+        let mut elements: PerLevel<Amount> = smallvec![Amount { whole: 1, rest: 0.0 }];
+        let mut fed = PerLevel::new();
         let mut start = 0;
         for (level, end) in ends.iter().enumerate() {
             for (dim, factor) in &unrolled.levels[level] {
                 extents[*dim] *= factor;
             }
+            fed.push(match problem.model {
+                Model::Zigzag => Amount { whole: elements[level].whole * unrolled.boost[level], rest: 0.0 },
+                Model::Millstream => Amount::new(problem.model, problem.tensor_size(operand, &extents)),
+            });
             for (dim, factor) in &order[start..*end] {
                 extents[*dim] *= *factor as f64;
             }
-            elements.push(problem.tensor_size(operand, &extents).round_ties_even() as u64);
+            elements.push(Amount::new(problem.model, problem.tensor_size(operand, &extents)));
             start = *end;
         }
         let count = elements.len();
         if !operand.output {
             return Self {
                 elements,
+                fed,
+                passes: SmallVec::new(),
                 precision: smallvec![operand.bits; count],
                 partial: smallvec![false; count],
                 irrelevant_above: SmallVec::new(),
             };
         }
-        let (partial, irrelevant_above) = partial_sums(operand, unrolled, order, ends);
+        let (partial, irrelevant_above, passes) = partial_sums(operand, unrolled, order, ends);
         let precision = (partial.iter())
             .map(|partial| if *partial { operand.partial_bits } else { operand.bits })
             .collect();
-        Self { elements, precision, partial, irrelevant_above }
+        Self { elements, fed, precision, partial, irrelevant_above, passes }
     }
 
     /// Bits of one instance of arch level `v`.
     pub fn bits(&self, v: usize) -> u64 {
-        self.elements[v] * self.precision[v]
+        self.elements[v].most() * self.precision[v]
     }
 }
 
-/// Per arch level v of the output: whether a loop above v makes partial sums, and the product of
-/// such loops at v and above (with one more entry beyond the top).
+/// Per arch level v of the output: whether a loop above v makes partial sums, the product of such
+/// loops at v and above (with one more entry beyond the top), and that of the temporal ones above v.
 fn partial_sums(
     operand: &Operand,
     unrolled: &Unrolled,
     order: &[Loop],
     ends: &[usize],
-) -> (PerLevel<bool>, PerLevel<f64>) {
+) -> (PerLevel<bool>, PerLevel<f64>, PerLevel<u64>) {
     let count = ends.len() + 1;
+    let mut passes: PerLevel<u64> = smallvec![1; count];
     let mut partial: PerLevel<bool> = smallvec![false; count];
     let mut product: PerLevel<f64> = smallvec![1.0; count + 2];
     let mut above = false;
     for v in (0..count).rev() {
         partial[v] = above;
         product[v] = product[v + 1];
+        if let Some(end) = ends.get(v) {
+            let start = if v > 0 { ends[v - 1] } else { 0 };
+            let irrelevant = order[start..*end].iter().filter(|(dim, _)| operand.is_irrelevant(*dim));
+            passes[v] = passes[v + 1] * irrelevant.map(|(_, factor)| factor).product::<u64>();
+        }
         let mut meet = |dim: usize, factor: f64| {
             if operand.is_irrelevant(dim) {
                 product[v] *= factor;
@@ -192,7 +257,7 @@ fn partial_sums(
             order[start..ends[v - 1]].iter().for_each(|(dim, factor)| meet(*dim, *factor as f64));
         }
     }
-    (partial, product)
+    (partial, product, passes)
 }
 
 impl Traffic {
@@ -210,6 +275,7 @@ impl Traffic {
             let unrolled = &unrolling.operands[position];
             let held = Contents::new(problem, operand, unrolled, order, &ends[position]);
             let flow = Flow {
+                model: problem.model,
                 operand,
                 boost: &unrolled.boost,
                 contents: &held,
@@ -231,6 +297,7 @@ impl Traffic {
 
 /// What the transfers of one operand follow from.
 struct Flow<'a> {
+    model: Model,
     operand: &'a Operand,
     boost: &'a [u64],
     contents: &'a Contents,
@@ -252,30 +319,45 @@ impl Flow<'_> {
         let none = Transfer::default();
         let low = self.precision(level + 1);
         let arriving = self.low_side(level, low.0);
-        let returning = if self.contents.partial[level] { self.low_side(level, low.1) } else { none };
+        let returning = self.read_back(level, self.low_side(level, low.1));
         if level == self.operand.top() {
             return [returning, arriving, none, none];
         }
         let high = self.precision(level + 2);
         let leaving = self.high_side(level, high.0);
-        let refilled = if self.contents.partial[level + 1] { self.high_side(level, high.1) } else { none };
+        let refilled = self.read_back(level + 1, self.high_side(level, high.1));
         [returning, arriving, leaving, refilled]
+    }
+
+    /// What of the traffic at arch level `v` brings partial sums back.
+    fn read_back(&self, v: usize, traffic: Transfer) -> Transfer {
+        let first = match self.model {
+            Model::Zigzag => 0,
+            Model::Millstream => traffic.count / self.contents.passes[v],
+        };
+        if !self.contents.partial[v] || first == traffic.count {
+            return Transfer::default();
+        }
+        Transfer { moves: traffic.count - first, ..traffic }
     }
 
     /// Bits of elements going up and coming back at the interface below arch level `v`.
     fn precision(&self, v: usize) -> (u64, u64) {
-        let repeats = (self.elements * (self.contents.irrelevant_above[v] - 1.0)).trunc();
-        if repeats > 0.0 {
-            (self.operand.partial_bits, self.operand.partial_bits)
-        } else {
-            (self.operand.bits, 0)
-        }
+        let partial = match self.model {
+            Model::Zigzag => (self.elements * (self.contents.irrelevant_above[v] - 1.0)).trunc() > 0.0,
+            Model::Millstream => self.contents.partial[v - 1],
+        };
+        if partial { (self.operand.partial_bits, self.operand.partial_bits) } else { (self.operand.bits, 0) }
     }
 
     fn low_side(&self, level: usize, precision: u64) -> Transfer {
-        let elements = self.contents.elements[level] * self.boost[level];
-        let moved = self.contents.bits(level) as f64 / self.nesting.cycles[level] as f64;
-        self.transfer(level, elements, precision, moved * self.boost[level] as f64)
+        let fed = self.contents.fed[level];
+        let cycles = self.nesting.cycles[level] as f64;
+        let bandwidth = match self.model {
+            Model::Zigzag => self.contents.bits(level) as f64 / cycles * self.boost[level] as f64,
+            Model::Millstream => fed.mean() * self.contents.precision[level] as f64 / cycles,
+        };
+        self.transfer(level, fed, precision, bandwidth)
     }
 
     fn high_side(&self, level: usize, precision: u64) -> Transfer {
@@ -284,13 +366,15 @@ impl Flow<'_> {
         self.transfer(upper, self.contents.elements[upper], precision, moved)
     }
 
-    fn transfer(&self, v: usize, amount: u64, precision: u64, bandwidth: f64) -> Transfer {
+    fn transfer(&self, v: usize, amount: Amount, precision: u64, bandwidth: f64) -> Transfer {
         let period = self.nesting.cycles[v];
+        let count = self.nesting.total() / period;
         Transfer {
             amount,
             precision,
             period,
-            count: self.nesting.total() / period,
+            count,
+            moves: count,
             window: period / self.nesting.top_irrelevant[v],
             bandwidth: bandwidth.trunc() as u64,
         }
@@ -306,27 +390,34 @@ pub(super) fn words(
     (problem.interfaces.iter().zip(&traffic.transfers))
         .map(|(interface, transfer)| {
             if interface.port.is_none() {
-                return if transfer.amount == 0 { Ok(0) } else { Err(no_port(problem, interface)) };
+                return if transfer.amount.most() == 0 { Ok(0) } else { Err(no_port(problem, interface)) };
             }
             let units = unrolling.operands[interface.operand].unit_count[interface.level + 1];
-            Ok(words_moved(interface, transfer.bits(), transfer.count, units))
+            Ok(words_moved(problem.model, interface, transfer, units))
         })
         .collect()
 }
 
-/// Words of `count` transfers of `bits` each at `units` instances.
-fn words_moved(interface: &Interface, bits: u64, count: u64, units: u64) -> u64 {
+/// Words of a movement at `units` instances.
+fn words_moved(model: Model, interface: &Interface, transfer: &Transfer, units: f64) -> u64 {
     let (min, max) = (interface.bandwidth_min as f64, interface.bandwidth_max as f64);
-    let chunks = (bits as f64 / min).ceil();
-    (chunks * (min / max) * count as f64 * units as f64).trunc() as u64
+    let Transfer { amount, precision, moves, .. } = *transfer;
+    let chunks = |elements: u64| ((elements * precision) as f64 / min).ceil();
+    match model {
+        Model::Zigzag => (chunks(amount.whole) * (min / max) * moves as f64 * units).trunc() as u64,
+        Model::Millstream => {
+            let mean = chunks(amount.whole) * (1.0 - amount.rest) + chunks(amount.most()) * amount.rest;
+            whole_up(mean * min * moves as f64 * units / max) as u64
+        }
+    }
 }
 
-/// Picojoules of `count` transfers of `bits` each at `units` instances; zero without a port.
-pub(super) fn word_energy(interface: &Interface, bits: u64, count: u64, units: u64) -> f64 {
+/// Picojoules of a movement at `units` instances; zero without a port.
+pub(super) fn word_energy(model: Model, interface: &Interface, transfer: &Transfer, units: f64) -> f64 {
     if interface.port.is_none() {
         return 0.0;
     }
-    words_moved(interface, bits, count, units) as f64 * interface.word_cost
+    words_moved(model, interface, transfer, units) as f64 * interface.word_cost
 }
 
 /// Energy of the memories: words times cost, in the order memory, operand, direction.

@@ -11,7 +11,8 @@
 //! and the combination with the least metric whose sizes fit together is taken; ties go to the later
 //! combination (last operand fastest). At its top memory an operand takes as much as fits. The
 //! precision is that of partial sums while a loop irrelevant to the output is still unallocated or
-//! unrolled above. `force_double_buffering` doubles a size that is not yet the whole tensor's.
+//! unrolled above. `force_double_buffering` doubles a size that is not yet the whole tensor's, and with
+//! it the metric, except with [`Model::Millstream`]: a copy moves nothing (MODEL.md 14.11).
 //!
 //! Sizes and metrics are doubles and ties are decided by their last bit: extents multiply in the
 //! order in which their loops were allocated, sizes as in [`Problem::tensor_size`].
@@ -19,6 +20,7 @@
 //! Afterwards irrelevant loops at the bottom of a level move down to the level below (section 6): an
 //! allocation is then just the position in the order at which each level of each operand ends.
 
+use super::Model;
 use super::problem::{Extents, Problem, Relevance, Visit};
 use super::temporal::Loop;
 use super::unroll::Unrolling;
@@ -80,7 +82,7 @@ struct Climb {
 /// Allocates loop orders with one spatial mapping; its buffers serve all of them.
 pub(super) struct Allocator<'a> {
     problem: &'a Problem<'a>,
-    /// Fractional spatial factors.
+    /// Spatial factors whose tiles the memories hold.
     unrolling: &'a Unrolling,
     allocation: Allocation,
     /// `left[i]` = product of the loops from position i.
@@ -190,7 +192,8 @@ impl<'a> Allocator<'a> {
             if size > capacity {
                 break;
             }
-            choices.push(Choice { loops, size, metric: self.left[next + loops] * size });
+            let moved = if self.problem.model == Model::Zigzag { size } else { tile * precision };
+            choices.push(Choice { loops, size, metric: self.left[next + loops] * moved });
         }
         let Some(largest) = choices.last().copied() else {
             return Err(reject(visit, SmallVec::from_iter([operand]), tile * precision));

@@ -12,13 +12,13 @@
 use super::access::{Nesting, Traffic, memory_energy, nestings, words};
 use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::imc;
-use super::latency::{double_buffering, port_stalls, stall};
+use super::latency::{Buffering, double_buffering, port_stalls, stall};
 use super::load::{Loading, drain, loading};
 use super::problem::Problem;
 use super::spatial::{lookup, named};
 use super::temporal::{Loop, temporal_sizes};
 use super::unroll::{Mapping, Unrolling, Version};
-use super::{Cost, CostError, Hierarchy, OperandLoops, StreamedBits, WordAccess};
+use super::{Cost, CostError, Hierarchy, Model, OperandLoops, StreamedBits, WordAccess};
 use crate::accelerator::{ArrayMapping, Direction};
 use crate::units::{FractionalCycles, Picojoules};
 use crate::workload::Dim;
@@ -94,13 +94,14 @@ pub fn evaluate(
     spatial: &[ArrayMapping],
     order: &[(Dim, u64)],
     allocation: Allocation,
+    model: Model,
 ) -> Result<Evaluation, CostError> {
-    let problem = Problem::new(nest, hierarchy, core_name)?;
+    let problem = Problem::new(nest, hierarchy, core_name, model)?;
     let mapped = Mapped::new(&problem, lookup(&problem, core_name, spatial)?);
     let order: Vec<Loop> = (order.iter())
         .filter_map(|(dim, factor)| problem.position(dim).map(|position| (position, *factor)))
         .collect();
-    let allocated = Allocator::new(&problem, &mapped.fractional, allocation)
+    let allocated = Allocator::new(&problem, mapped.held(), allocation)
         .allocate(&order)
         .map_err(|rejection| rejection.error(&problem))?;
     mapped.evaluation(&order, &allocated)
@@ -118,8 +119,9 @@ pub fn evaluate_divided(
     spatial: &[ArrayMapping],
     order: &[(Dim, u64)],
     ends: &[Vec<usize>],
+    model: Model,
 ) -> Result<Evaluation, CostError> {
-    let problem = Problem::new(nest, hierarchy, core_name)?;
+    let problem = Problem::new(nest, hierarchy, core_name, model)?;
     let mapped = Mapped::new(&problem, lookup(&problem, core_name, spatial)?);
     let order: Vec<Loop> = (order.iter())
         .filter_map(|(dim, factor)| problem.position(dim).map(|position| (position, *factor)))
@@ -135,7 +137,7 @@ impl<'a> Mapped<'a> {
         let mut ends = ends.clone();
         settle(self.problem, order, &mut ends);
         let nestings = nestings(self.problem, order, &ends);
-        let traffic = Traffic::new(self.problem, &self.fractional, order, &ends, &nestings);
+        let traffic = Traffic::new(self.problem, self.held(), order, &ends, &nestings);
         for visit in &self.problem.visits {
             let bits = |(operand, level): &(usize, usize)| traffic.contents[*operand].bits(level + 1);
             let needed: u64 = visit.operands.iter().map(bits).sum();
@@ -161,6 +163,19 @@ impl<'a> Mapped<'a> {
             None => array.unit_energy.0 * problem.nest.operations() as f64,
         };
         Self { problem, mapping, fractional, integer, operation_energy, drain }
+    }
+
+    /// The factors that latency follows.
+    fn integer(&self) -> &Unrolling {
+        self.integer.as_ref().unwrap_or(&self.fractional)
+    }
+
+    /// The factors whose tiles the memories must hold: the mean's, or the busiest unit's.
+    pub fn held(&self) -> &Unrolling {
+        match self.problem.model {
+            Model::Zigzag => &self.fractional,
+            Model::Millstream => self.integer(),
+        }
     }
 
     /// All spatial factors are whole numbers.
@@ -201,7 +216,7 @@ impl<'a> Mapped<'a> {
         let mut ends = allocated.clone();
         settle(self.problem, order, &mut ends);
         let priced = self.price(order, &ends, nestings(self.problem, order, &ends))?;
-        let buffering = double_buffering(self.problem, &priced.traffic, &priced.nestings);
+        let buffering = priced.buffering();
         Ok(Evaluation {
             cost: priced.cost(order, &ends),
             temporal_sizes: (temporal_sizes(self.problem, &self.fractional).iter())
@@ -214,14 +229,16 @@ impl<'a> Mapped<'a> {
                     words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect()
                 })
                 .collect(),
-            elements: priced.traffic.contents.iter().map(|held| held.elements.to_vec()).collect(),
+            elements: (priced.traffic.contents.iter())
+                .map(|held| held.elements.iter().map(|elements| elements.most()).collect())
+                .collect(),
             double_buffering: buffering.iter().map(|flags| flags.to_vec()).collect(),
         })
     }
 
     /// The cost of an order that fits.
     pub fn cost(&self, order: &[Loop]) -> Result<Cost, CostError> {
-        let mut ends = Allocator::new(self.problem, &self.fractional, Allocation::Uneven)
+        let mut ends = Allocator::new(self.problem, self.held(), Allocation::Uneven)
             .allocate(order)
             .map_err(|rejection| rejection.error(self.problem))?;
         settle(self.problem, order, &mut ends);
@@ -256,21 +273,32 @@ impl Priced<'_> {
         self.nestings[0].total() * self.mapped.problem.hierarchy.array.cycles_per_operation()
     }
 
+    /// The traffic that latency follows.
+    fn timed(&self) -> &Traffic {
+        self.integer.as_ref().unwrap_or(&self.traffic)
+    }
+
+    fn buffering(&self) -> Buffering {
+        let held = match self.mapped.problem.model {
+            Model::Zigzag => &self.traffic,
+            Model::Millstream => self.timed(),
+        };
+        double_buffering(self.mapped.problem, held, &self.nestings)
+    }
+
     /// The parts of the latency.
     pub fn latency(&self) -> Latency {
         let problem = self.mapped.problem;
-        let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
-        let buffering = double_buffering(problem, &self.traffic, &self.nestings);
-        let stall = stall(problem, traffic, &buffering);
+        let traffic = self.timed();
+        let stall = stall(problem, traffic, &self.buffering());
         let temporal = self.temporal();
-        let loading = loading(problem, traffic, temporal + stall);
+        let loading = loading(problem, traffic, &self.nestings, temporal + stall);
         Latency { temporal, stall, loading, drain: self.mapped.drain }
     }
 
     fn cost(&self, order: &[Loop], ends: &Ends) -> Cost {
         let problem = self.mapped.problem;
         let latency = self.latency();
-        let buffering = double_buffering(problem, &self.traffic, &self.nestings);
         let operations = problem.nest.operations();
         let array = &problem.hierarchy.array;
         Cost {
@@ -290,7 +318,7 @@ impl Priced<'_> {
             },
             accesses: self.accesses(),
             energy: Picojoules(self.energy),
-            ports: port_stalls(problem, self.integer.as_ref().unwrap_or(&self.traffic), &buffering),
+            ports: port_stalls(problem, self.timed(), &self.buffering()),
             streamed: self.streamed(),
             spatial: named(problem, &self.mapped.mapping),
             temporal_mapping: self.mapped.loops(order, ends),
@@ -319,13 +347,13 @@ impl Priced<'_> {
     /// MODEL.md 14.2).
     fn streamed(&self) -> Vec<StreamedBits> {
         let problem = self.mapped.problem;
-        let traffic = self.integer.as_ref().unwrap_or(&self.traffic);
+        let traffic = self.timed();
         (problem.operands.iter().zip(&traffic.contents))
             .filter(|(operand, _)| problem.hierarchy.dram == Some(operand.levels[operand.top()]))
             .map(|(operand, contents)| {
                 let bits = |direction: Direction| {
                     let transfer = &traffic.transfers[operand.first + 4 * operand.top() + direction as usize];
-                    transfer.bits() * transfer.count
+                    transfer.bits() * transfer.moves
                 };
                 let whole = problem.tensor_size(operand, &problem.full_extents()) as u64 * operand.bits;
                 let (read, write) = if operand.output { (0, whole) } else { (whole, 0) };
@@ -439,7 +467,8 @@ mod tests {
     fn a_dot_product_of_four() {
         let order = [(Dim::new("C"), 4)];
         let evaluation =
-            evaluate(&dot_product(), &one_unit(1024), "unit", &[], &order, Allocation::Uneven).unwrap();
+            evaluate(&dot_product(), &one_unit(1024), "unit", &[], &order, Allocation::Uneven, Model::Zigzag)
+                .unwrap();
         // Four reads of I and W; four writes of O and, partial sums, four reads.
         assert_eq!(evaluation.words, [[[4, 4, 0, 0]], [[4, 0, 0, 0]], [[4, 0, 0, 0]]]);
         // 4 operations, 12 reads of 2 pJ, 4 writes of 3 pJ.
@@ -455,7 +484,7 @@ mod tests {
         let order = [(Dim::new("C"), 4)];
         let error = |size| {
             let memory = one_unit(size);
-            evaluate(&dot_product(), &memory, "unit", &[], &order, Allocation::Uneven)
+            evaluate(&dot_product(), &memory, "unit", &[], &order, Allocation::Uneven, Model::Zigzag)
                 .unwrap_err()
                 .to_string()
         };
@@ -475,7 +504,7 @@ mod tests {
         let mut nest = dot_product();
         nest.operands[2].memory = MemoryOperand::I1;
         let order = [(Dim::new("C"), 4)];
-        let error = evaluate(&nest, &one_unit(1024), "unit", &[], &order, Allocation::Uneven);
+        let error = evaluate(&nest, &one_unit(1024), "unit", &[], &order, Allocation::Uneven, Model::Zigzag);
         assert_eq!(
             error.unwrap_err().to_string(),
             "operands I and W are both linked to I1: link them to different memory operands"
@@ -487,7 +516,8 @@ mod tests {
         let mut hierarchy = one_unit(1024);
         hierarchy.memories[0].ports.pop();
         let order = [(Dim::new("C"), 4)];
-        let error = evaluate(&dot_product(), &hierarchy, "unit", &[], &order, Allocation::Uneven);
+        let error =
+            evaluate(&dot_product(), &hierarchy, "unit", &[], &order, Allocation::Uneven, Model::Zigzag);
         assert_eq!(
             error.unwrap_err().to_string(),
             "memory sram has no port for O fl: add it to the allocation of a port"

@@ -13,11 +13,14 @@
 //! are kept, ties in the order of generation (dimensions in the order of the nest). The indicator
 //! lies in \[U, 2U - 1\], which bounds the search: a partial mapping whose U, completed by the largest
 //! options of the dimensions still open, cannot beat the worst one kept is not extended.
+//!
+//! [`Model::Millstream`] offers every factor that makes equal rounds, ceil(size / t) for any t, such as 25 of
+//! 50 on 32 units (MODEL.md 14.13), and takes for U the units at work on average.
 
-use super::MappingConstraint;
 use super::problem::Problem;
 use super::spatial::{Bounds, product, total};
-use super::unroll::{Factors, Mapping};
+use super::unroll::{Factors, Mapping, whole_up};
+use super::{MappingConstraint, Model};
 
 /// The best `count` completions of `fixed` over the array dimensions `open`, best first.
 pub(super) fn generate(
@@ -79,8 +82,21 @@ impl Search<'_> {
 
     /// The indicator, or with `rest` > 1 an upper bound of it over all completions.
     fn indicator(&self, mapping: &Mapping, rest: f64) -> f64 {
-        let unrolled = mapping.iter().map(product).product::<f64>() * rest;
-        let largest = (0..self.problem.nest.dims.len()).map(|dim| total(mapping, dim)).fold(1.0, f64::max);
+        let dims = 0..self.problem.nest.dims.len();
+        let (unrolled, largest) = match self.problem.model {
+            Model::Zigzag => {
+                let largest = dims.map(|dim| total(mapping, dim)).fold(1.0, f64::max);
+                (mapping.iter().map(product).product::<f64>(), largest)
+            }
+            Model::Millstream => {
+                let mean = |dim: usize| {
+                    let size = self.problem.dim_size(dim) as f64;
+                    size / whole_up(size / total(mapping, dim))
+                };
+                (dims.clone().map(mean).product(), dims.map(mean).fold(1.0, f64::max))
+            }
+        };
+        let unrolled = unrolled * rest;
         unrolled + (unrolled / largest - 1.0)
     }
 
@@ -108,7 +124,11 @@ fn options(
     }
     let divisors = |dim: usize| {
         let bound = bounds[array_dim][dim].max(1);
-        (1..=bound).rev().filter(move |factor| bound.is_multiple_of(*factor))
+        let (model, size) = (problem.model, problem.dim_size(dim));
+        (1..=bound).rev().filter(move |factor| match model {
+            Model::Zigzag => bound.is_multiple_of(*factor),
+            Model::Millstream => size.div_ceil(size.div_ceil(*factor)) == *factor,
+        })
     };
     let mut options: Vec<Factors> = (dims.iter())
         .flat_map(|dim| divisors(*dim).map(|factor| Factors::from_iter([(*dim, factor as f64)])))

@@ -25,7 +25,7 @@
 use super::problem::Problem;
 use super::spatial::lookup;
 use super::unroll::Mapping;
-use super::{CostError, Hierarchy};
+use super::{CostError, Hierarchy, Model};
 use crate::accelerator::{Array, ArrayMapping, Imc, ImcKind};
 use crate::workload::MemoryOperand;
 use crate::workload::nest::LoopNest;
@@ -162,7 +162,7 @@ pub fn layer_energy(
     core: &str,
     spatial: &[ArrayMapping],
 ) -> Result<ImcParts, CostError> {
-    let problem = Problem::new(nest, hierarchy, core)?;
+    let problem = Problem::new(nest, hierarchy, core, Model::Zigzag)?;
     let mapping = lookup(&problem, core, spatial)?;
     Ok(hierarchy.array.imc.map_or_else(ImcParts::default, |imc| energy(&problem, &mapping, imc)))
 }

@@ -13,6 +13,9 @@
 //! stall   = max(0, SS_port of all ports)
 //! ```
 //!
+//! [`Model::Millstream`] takes the union over the same periods as MUW, all but the first of each activity
+//! (MODEL.md 14.5), and counts the transfers that move something (14.1).
+//!
 //! Where an operation takes several cycles, periods and windows are that many times longer.
 //!
 //! `MUW_union` is the time covered by windows of length `allowed` at the start of every period.
@@ -23,9 +26,9 @@
 //! c_k(y)   = y if y <= A_k, else A_k + cov_{k-1}(y) - cov_{k-1}(A_k)
 //! ```
 
-use super::PortStall;
 use super::access::{Nesting, PerLevel, Traffic};
 use super::problem::{PortUse, Problem};
+use super::{Model, PortStall};
 use crate::accelerator::Direction;
 use smallvec::{SmallVec, smallvec};
 
@@ -41,6 +44,8 @@ struct Activity {
     allowed: u64,
     period: u64,
     count: u64,
+    /// Transfers that must keep pace: all but the first.
+    paced: u64,
 }
 
 /// Activities of one port.
@@ -77,7 +82,7 @@ pub(super) fn double_buffering(problem: &Problem, traffic: &Traffic, nestings: &
 /// Stall cycles of the worst port, from the traffic with integer factors.
 pub(super) fn stall(problem: &Problem, traffic: &Traffic, buffering: &Buffering) -> u64 {
     (problem.ports.iter())
-        .map(|port| port_stall(&activities(problem, port, traffic, buffering)))
+        .map(|port| port_stall(problem.model, &activities(problem, port, traffic, buffering)))
         .fold(0, i64::max) as u64
 }
 
@@ -88,7 +93,7 @@ pub(super) fn port_stalls(problem: &Problem, traffic: &Traffic, buffering: &Buff
         .map(|(port, activities)| PortStall {
             memory: port.memory,
             port: port.port,
-            stall: port_stall(&activities),
+            stall: port_stall(problem.model, &activities),
         })
         .collect()
 }
@@ -110,23 +115,28 @@ fn activities(problem: &Problem, port: &PortUse, traffic: &Traffic, buffering: &
                 allowed: cycles * if buffered { transfer.period } else { transfer.window },
                 period: cycles * transfer.period,
                 count: transfer.count,
+                paced: transfer.moves.min(transfer.count - 1),
             }
         })
         .collect()
 }
 
 /// Stall (positive) or slack of one port.
-fn port_stall(port: &[Activity]) -> i64 {
+fn port_stall(model: Model, port: &[Activity]) -> i64 {
     let alone =
-        |activity: &Activity| (activity.real as i64 - activity.allowed as i64) * (activity.count as i64 - 1);
+        |activity: &Activity| (activity.real as i64 - activity.allowed as i64) * activity.paced as i64;
     match port {
         [] => 0,
         [activity] => alone(activity),
         several => {
             let stalls = several.iter().map(alone).filter(|slack| *slack > 0).sum::<i64>();
             let slack = several.iter().map(alone).filter(|slack| *slack <= 0).sum::<i64>();
-            let windows = several.iter().map(|one| one.allowed as i64 * (one.count as i64 - 1)).sum::<i64>();
-            stalls + (slack + windows - window_union(several) as i64).max(0)
+            let windows = several.iter().map(|one| one.allowed as i64 * one.paced as i64).sum::<i64>();
+            let union = match model {
+                Model::Zigzag => window_union(several),
+                Model::Millstream => later_windows(several),
+            };
+            stalls + (slack + windows - union as i64).max(0)
         }
     }
 }
@@ -136,6 +146,28 @@ fn window_union(port: &[Activity]) -> u64 {
     if let Some(always) = port.iter().find(|activity| activity.allowed == activity.period) {
         return always.period * always.count;
     }
+    let (by_period, per_period) = nested(port);
+    match (per_period.last(), by_period.last()) {
+        (Some(union), Some(longest)) => union * longest.count,
+        _ => 0,
+    }
+}
+
+/// Cycles of the run covered by a window that is not the first of its activity: up to the second period
+/// of activity k + 1 only activities 0..=k have such windows.
+fn later_windows(port: &[Activity]) -> u64 {
+    let (by_period, per_period) = nested(port);
+    (by_period.iter().enumerate())
+        .map(|(k, activity)| {
+            let inner = &by_period[..=k];
+            let until = by_period.get(k + 1).map_or(activity.period * activity.count, |next| next.period);
+            covered(inner, &per_period, until) - covered(inner, &per_period, activity.period)
+        })
+        .sum()
+}
+
+/// Activities by period, with `U_k`.
+fn nested(port: &[Activity]) -> (PortActivities, SmallVec<[u64; 8]>) {
     let mut by_period: PortActivities = port.iter().copied().collect();
     by_period.sort_by_key(|activity| activity.period);
     let mut per_period: SmallVec<[u64; 8]> = SmallVec::new();
@@ -143,10 +175,7 @@ fn window_union(port: &[Activity]) -> u64 {
         let union = head(&by_period[..=k], &per_period, activity.period);
         per_period.push(union);
     }
-    match (per_period.last(), by_period.last()) {
-        (Some(union), Some(longest)) => union * longest.count,
-        _ => 0,
-    }
+    (by_period, per_period)
 }
 
 /// c_k(y) for the last activity k: covered cycles in the first `y` of one of its periods.
@@ -176,7 +205,7 @@ mod tests {
     use super::*;
 
     fn activity(real: u64, allowed: u64, period: u64, total: u64) -> Activity {
-        Activity { real, allowed, period, count: total / period }
+        Activity { real, allowed, period, count: total / period, paced: total / period - 1 }
     }
 
     #[test]
@@ -204,9 +233,24 @@ mod tests {
     #[test]
     fn a_port_alone_stalls_between_transfers_only() {
         // 5 cycles of work in 4 allowed, 3 times after the first.
-        assert_eq!(port_stall(&[activity(5, 4, 4, 16)]), 3);
-        // Two that each need every cycle: stall of the second's work, one period less.
+        assert_eq!(port_stall(Model::Zigzag, &[activity(5, 4, 4, 16)]), 3);
+    }
+
+    #[test]
+    fn all_periods_but_the_first_are_offered_and_used() {
+        // MODEL.md 14.5: two that each need every cycle of the last three periods of four, 24 in 12.
+        // The reference offers all four periods, 16 cycles.
         let busy = activity(4, 4, 4, 16);
-        assert_eq!(port_stall(&[busy, busy]), 8);
+        assert_eq!(port_stall(Model::Zigzag, &[busy, busy]), 8);
+        assert_eq!(port_stall(Model::Millstream, &[busy, busy]), 12);
+    }
+
+    #[test]
+    fn later_windows_equal_a_timeline() {
+        for (a, b, c) in [(1, 2, 5), (2, 7, 9), (3, 12, 23), (4, 11, 13), (1, 1, 24)] {
+            let port = [activity(1, c, 24, 48), activity(1, a, 4, 48), activity(1, b, 12, 48)];
+            let later = |t: u64| port.iter().any(|one| t >= one.period && t % one.period < one.allowed);
+            assert_eq!(later_windows(&port), (0..48).filter(|t| later(*t)).count() as u64);
+        }
     }
 }

@@ -12,8 +12,18 @@
 //! sums (output tl, fh) do not count. Per boundary of an input the slower of the two ports decides;
 //! boundaries whose ports serve both inputs add up between the inputs (`shared`), others run in
 //! parallel. Offloading is the sum over the output's boundaries. Cycles may be fractional.
+//!
+//! [`Model::Millstream`] adds up all boundaries shared by one port, and does not forget those of a lone
+//! input (MODEL.md 14.6). What cannot hide (14.7) is, at the boundary of arch level v, the share of the
+//! tile that the level below needs first or gives last,
+//!
+//! ```text
+//! fed[v-1] / elements[v]               the array's own operands: everything
+//! 1 / (relevant loops at the outer end of the level)       results that an irrelevant loop completes
+//! ```
 
-use super::access::Traffic;
+use super::Model;
+use super::access::{Nesting, Traffic};
 use super::problem::{Interface, Operand, PortUse, Problem};
 use crate::accelerator::Direction;
 use smallvec::SmallVec;
@@ -42,10 +52,10 @@ struct InputLoad {
 }
 
 /// On- and off-loading from the traffic with integer factors. `busy` = total cycles + stall.
-pub(super) fn loading(problem: &Problem, traffic: &Traffic, busy: u64) -> Loading {
+pub(super) fn loading(problem: &Problem, traffic: &Traffic, nestings: &[Nesting], busy: u64) -> Loading {
     let mut loads: SmallVec<[Load; 64]> = smallvec::smallvec![Load::default(); problem.interfaces.len()];
     for port in &problem.ports {
-        load_port(problem, traffic, port, busy, &mut loads);
+        load_port(problem, traffic, nestings, port, busy, &mut loads);
     }
     let at = |operand: &Operand, level: usize, direction: Direction| {
         loads[operand.first + 4 * level + direction as usize]
@@ -61,7 +71,8 @@ pub(super) fn loading(problem: &Problem, traffic: &Traffic, busy: u64) -> Loadin
                     (true, true) => load.shared += cycles,
                     (false, false) => load.own += cycles,
                     // Assigned, not added (MODEL.md 14.6).
-                    _ => load.half = cycles,
+                    _ if problem.model == Model::Zigzag => load.half = cycles,
+                    _ => load.half += cycles,
                 }
             }
             load
@@ -69,7 +80,8 @@ pub(super) fn loading(problem: &Problem, traffic: &Traffic, busy: u64) -> Loadin
         .collect();
     let onload = match inputs.as_slice() {
         [] => 0.0,
-        [one] => one.own,
+        [one] if problem.model == Model::Zigzag => one.own,
+        [one] => one.shared + one.half + one.own,
         [a, b, ..] => {
             let first = a.shared + (b.shared + b.half + b.own).max(a.half + a.own);
             let second = b.shared + (a.shared + a.half + a.own).max(b.half + b.own);
@@ -88,7 +100,14 @@ pub(super) fn loading(problem: &Problem, traffic: &Traffic, busy: u64) -> Loadin
 }
 
 /// Loading cycles of the interfaces of one port.
-fn load_port(problem: &Problem, traffic: &Traffic, port: &PortUse, busy: u64, loads: &mut [Load]) {
+fn load_port(
+    problem: &Problem,
+    traffic: &Traffic,
+    nestings: &[Nesting],
+    port: &PortUse,
+    busy: u64,
+    loads: &mut [Load],
+) {
     let mut once: SmallVec<[(usize, f64); 8]> = SmallVec::new();
     let mut repeated = 0_u64;
     for at in &port.interfaces {
@@ -108,11 +127,29 @@ fn load_port(problem: &Problem, traffic: &Traffic, port: &PortUse, busy: u64, lo
     let mut surplus = ((width - repeated as f64) / width * busy as f64).max(0.0);
     once.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     for (at, required) in once {
-        let tile = traffic.contents[problem.interfaces[at].operand].bits(1);
-        let lowest = tile.div_ceil(port.bandwidth_max) as f64;
-        let hidden = (required - lowest).max(0.0).min(surplus);
+        let interface = &problem.interfaces[at];
+        let least = match problem.model {
+            Model::Zigzag => traffic.contents[interface.operand].bits(1).div_ceil(port.bandwidth_max) as f64,
+            Model::Millstream => (required * exposed(problem, traffic, nestings, interface)).ceil(),
+        };
+        let hidden = (required - least).max(0.0).min(surplus);
         surplus -= hidden;
         loads[at].cycles = required - hidden;
+    }
+}
+
+/// Share of a tile moved once that the array waits for: all of it may not hide.
+fn exposed(problem: &Problem, traffic: &Traffic, nestings: &[Nesting], interface: &Interface) -> f64 {
+    let low = matches!(interface.direction, Direction::ToLow | Direction::FromLow);
+    let v = if low { interface.level } else { interface.level + 1 };
+    if v == 0 {
+        return 1.0;
+    }
+    let contents = &traffic.contents[interface.operand];
+    let completes = problem.operands[interface.operand].output && contents.passes[v - 1] > contents.passes[v];
+    match completes {
+        true => 1.0 / nestings[interface.operand].top_relevant[v] as f64,
+        false => contents.fed[v - 1].most() as f64 / contents.elements[v].most() as f64,
     }
 }
 

@@ -140,7 +140,7 @@ pub enum Model {
     /// ZigZag 3.9.1 exactly, its faults included.
     #[default]
     Zigzag,
-    /// The faults of MODEL.md section 14 repaired. Refused until built (part 3 of 8).
+    /// The same analysis with its faults repaired (docs/cost-models.md; MODEL.md 14).
     Millstream,
 }
 
@@ -380,7 +380,4 @@ pub enum CostError {
     /// The optimal allocator would keep too many states.
     #[error("the nest has too many tiles for --allocator optimal at this factor limit: lower --lpf-limit")]
     TooManyTiles,
-    /// A model not built yet.
-    #[error("--model millstream is not built yet; use --model zigzag")]
-    ModelNotBuilt,
 }

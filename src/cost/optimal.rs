@@ -22,11 +22,13 @@
 //! never worse than its. Ties in energy go to the first state in the order of (bound, loops placed,
 //! insertion), which depends on nothing but the nest and the hierarchy.
 
-use super::access::word_energy;
+use super::Model;
+use super::access::{Amount, Transfer, word_energy};
 use super::allocate::Ends;
 use super::evaluate::Mapped;
 use super::problem::{Extents, Operand};
 use super::temporal::Loop;
+use super::unroll::Unrolling;
 use crate::accelerator::Direction;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -172,11 +174,11 @@ impl<'a> Chain<'a> {
         self.mapped.problem.hierarchy.memories[memory].size.0 as f64
     }
 
-    /// Elements of the tile at arch level `v` above the loops of `set`, not rounded.
-    fn tile(&self, operand: usize, v: usize, set: usize) -> f64 {
+    /// Elements below the first `v` lists of spatial loops and the loops of `set`, not rounded.
+    fn tile(&self, unrolling: &Unrolling, operand: usize, v: usize, set: usize) -> f64 {
         let problem = self.mapped.problem;
         let mut extents: Extents = problem.unit_extents();
-        for (dim, factor) in self.mapped.fractional.operands[operand].levels[..v].iter().flatten() {
+        for (dim, factor) in unrolling.operands[operand].levels[..v].iter().flatten() {
             extents[*dim] *= factor;
         }
         for kind in &self.lattice.kinds {
@@ -191,8 +193,13 @@ impl<'a> Chain<'a> {
         let irrelevant = |dim: usize| description.is_irrelevant(dim);
         let above = self.mapped.fractional.operands[operand].levels.iter().skip(v + 1).flatten();
         let spatial: f64 = above.filter(|(dim, _)| irrelevant(*dim)).map(|(_, factor)| factor).product();
-        let below = self.lattice.product(set, irrelevant);
-        spatial * (self.lattice.product(self.lattice.whole(), irrelevant) / below) as f64
+        spatial * self.passes(operand, set) as f64
+    }
+
+    /// Product of the operand's irrelevant temporal loops above the set.
+    fn passes(&self, operand: usize, set: usize) -> u64 {
+        let irrelevant = |dim: usize| self.mapped.problem.operands[operand].is_irrelevant(dim);
+        self.lattice.product(self.lattice.whole(), irrelevant) / self.lattice.product(set, irrelevant)
     }
 
     /// Bits of one element at arch level `v`.
@@ -209,8 +216,9 @@ impl<'a> Chain<'a> {
         };
         let description = &self.mapped.problem.operands[operand];
         let memory = &self.mapped.problem.hierarchy.memories[description.levels[level]];
-        let tile = self.tile(operand, v, set);
-        let doubled = memory.double_buffering && tile < self.tile(operand, v, self.lattice.whole());
+        let tile = |set| self.tile(self.mapped.held(), operand, v, set);
+        let doubled = memory.double_buffering && tile(set) < tile(self.lattice.whole());
+        let tile = tile(set);
         tile * self.precision(operand, v, set) as f64 * if doubled { 2.0 } else { 1.0 }
     }
 
@@ -219,10 +227,22 @@ impl<'a> Chain<'a> {
         let problem = self.mapped.problem;
         let description = &problem.operands[operand];
         let unrolled = &self.mapped.fractional.operands[operand];
-        let elements = if v == 0 { 1 } else { self.tile(operand, v, set).round_ties_even() as u64 };
-        let bits = elements * self.precision(operand, v, set);
+        let precision = self.precision(operand, v, set);
+        let amount = |lists: usize| {
+            Amount::new(problem.model, self.tile(&self.mapped.fractional, operand, lists, set))
+        };
+        let tile = if v == 0 { Amount { whole: 1, rest: 0.0 } } else { amount(v) };
+        let fed = match problem.model {
+            Model::Zigzag => Amount { whole: tile.whole * unrolled.boost[v], rest: 0.0 },
+            Model::Millstream => amount(v + 1),
+        };
         let count = self.lattice.total / self.lattice.product(set, |_| true);
-        let returns = description.output && self.repeats(operand, v, set) > 1.0;
+        let passes = self.passes(operand, set);
+        let read_back = match problem.model {
+            Model::Zigzag => count,
+            Model::Millstream => count - count / passes,
+        };
+        let returns = description.output && self.repeats(operand, v, set) > 1.0 && read_back > 0;
         let directions = if description.output {
             [
                 (Direction::FromLow, true),
@@ -242,12 +262,15 @@ impl<'a> Chain<'a> {
             .map(|(direction, _)| {
                 let low = matches!(direction, Direction::ToLow | Direction::FromLow);
                 let (level, amount) = match (low, v.checked_sub(1)) {
-                    (true, _) => (v, bits * unrolled.boost[v]),
-                    (false, Some(level)) => (level, bits),
+                    (true, _) => (v, fed),
+                    (false, Some(level)) => (level, tile),
                     (false, None) => return 0.0,
                 };
+                let back = description.output && matches!(direction, Direction::ToLow | Direction::FromHigh);
+                let moves = if back { read_back } else { count };
+                let transfer = Transfer { amount, precision, moves, ..Transfer::default() };
                 let interface = &problem.interfaces[description.first + 4 * level + direction as usize];
-                word_energy(interface, amount, count, unrolled.unit_count[level + 1])
+                word_energy(problem.model, interface, &transfer, unrolled.unit_count[level + 1])
             })
             .sum()
     }

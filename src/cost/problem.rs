@@ -11,13 +11,21 @@
 //! N(A,B) = A*B - max(0, B - s/g) * (A - d/g)        size = min(N, real extent of p)
 //! ```
 //!
+//! Where A < d/g this is the span and may exceed A*B (14.4), and fractional extents are truncated. With
+//! [`Model::Millstream`] the number of distinct indices takes its place, over fractional extents their
+//! mean, and no extent exceeds its dimension:
+//!
+//! ```text
+//! N(A,B) = A*B - max(0, B - s/g) * max(0, A - d/g)
+//! ```
+//!
 //! The size of a tensor is the product of the extents of its relevant dimensions and the sizes of
 //! its partial ones. Memories are visited in topological order: by generations of the graph in which
 //! a memory follows, for each operand it holds, the memory below (section 2).
 //!
 //! Assumption: the output has no derived index (no layer of the reference has one).
 
-use super::{CostError, Hierarchy};
+use super::{CostError, Hierarchy, Model};
 use crate::accelerator::Direction;
 use crate::workload::nest::{LoopNest, NestOperand, Relation};
 use crate::workload::{Dim, MemoryOperand};
@@ -29,6 +37,8 @@ pub(super) type Extents = SmallVec<[f64; 10]>;
 /// A nest on a hierarchy.
 #[derive(Clone, Debug)]
 pub(super) struct Problem<'a> {
+    /// Rules of all that follows.
+    pub model: Model,
     pub nest: &'a LoopNest,
     pub hierarchy: &'a Hierarchy,
     /// Derived dimensions.
@@ -133,7 +143,12 @@ pub(super) struct PortUse {
 
 impl<'a> Problem<'a> {
     /// Lays out the nest on the hierarchy. `core` is named in errors.
-    pub fn new(nest: &'a LoopNest, hierarchy: &'a Hierarchy, core: &str) -> Result<Self, CostError> {
+    pub fn new(
+        nest: &'a LoopNest,
+        hierarchy: &'a Hierarchy,
+        core: &str,
+        model: Model,
+    ) -> Result<Self, CostError> {
         let mut operands = Vec::with_capacity(nest.operands.len());
         let mut first = 0;
         for (position, operand) in nest.operands.iter().enumerate() {
@@ -157,10 +172,11 @@ impl<'a> Problem<'a> {
             operands.push(flat);
         }
         let mut problem = Self {
+            model,
             nest,
             hierarchy,
             partials: nest.relations.iter().map(|relation| Partial::new(nest, relation)).collect(),
-            visits: visits(hierarchy, &operands),
+            visits: visits(hierarchy, &operands, model),
             operands,
             interfaces: Vec::with_capacity(first),
             by_memory: Vec::with_capacity(first),
@@ -173,12 +189,23 @@ impl<'a> Problem<'a> {
     /// Elements of an operand's tile with these extents (MODEL.md 1.3).
     pub fn tensor_size(&self, operand: &Operand, extents: &Extents) -> f64 {
         let mut size = 1.0;
-        for dim in &operand.relevant {
-            size *= extents[*dim];
-        }
-        if operand.sliding {
-            for partial in &self.partials {
-                size *= partial.size(extents) as f64;
+        match self.model {
+            Model::Zigzag => {
+                for dim in &operand.relevant {
+                    size *= extents[*dim];
+                }
+                for partial in self.partials.iter().filter(|_| operand.sliding) {
+                    size *= partial.size(extents) as f64;
+                }
+            }
+            Model::Millstream => {
+                let inside = |dim: usize| extents[dim].min(self.dim_size(dim) as f64);
+                for dim in &operand.relevant {
+                    size *= inside(*dim);
+                }
+                for partial in self.partials.iter().filter(|_| operand.sliding) {
+                    size *= partial.distinct(partial.a.map_or(1.0, inside), partial.b.map_or(1.0, inside));
+                }
             }
         }
         size
@@ -343,6 +370,12 @@ impl Partial {
         let (a, b) = (extent(self.a), extent(self.b));
         (a * b - (b - self.s).max(0) * (a - self.d)).min(self.total)
     }
+
+    /// Distinct indices that extents `a` and `b` touch; their mean where extents are fractional.
+    fn distinct(&self, a: f64, b: f64) -> f64 {
+        let twice = (b - self.s as f64).max(0.0) * (a - self.d as f64).max(0.0);
+        (a * b - twice).min(self.total as f64)
+    }
 }
 
 /// Greatest common divisor; that of (0, x) is x, and never 0.
@@ -352,7 +385,10 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// Memories by generations: a memory is freed when all memories right below it (one per operand it
 /// holds) are visited, and those freed while one generation is scanned form the next.
-fn visits(hierarchy: &Hierarchy, operands: &[Operand]) -> Vec<Visit> {
+///
+/// [`Model::Zigzag`] breaks ties by the order in which a memory lists its operands (14.11),
+/// [`Model::Millstream`] by their order in the nest.
+fn visits(hierarchy: &Hierarchy, operands: &[Operand], model: Model) -> Vec<Visit> {
     let below = predecessors(hierarchy);
     let mut waiting: Vec<usize> = below.iter().map(Vec::len).collect();
     let mut order: Vec<usize> = (0..below.len()).filter(|memory| below[*memory].is_empty()).collect();
@@ -369,15 +405,18 @@ fn visits(hierarchy: &Hierarchy, operands: &[Operand]) -> Vec<Visit> {
         }
     }
     (order.into_iter())
-        .map(|memory| Visit {
-            memory,
-            operands: (hierarchy.memories[memory].operands.iter())
+        .map(|memory| {
+            let mut held: SmallVec<[(usize, usize); 3]> = (hierarchy.memories[memory].operands.iter())
                 .filter_map(|wanted| {
                     let operand = operands.iter().position(|operand| operand.memory == *wanted)?;
                     let level = operands[operand].levels.iter().position(|level| *level == memory)?;
                     Some((operand, level))
                 })
-                .collect(),
+                .collect();
+            if model == Model::Millstream {
+                held.sort_unstable();
+            }
+            Visit { memory, operands: held }
         })
         .filter(|visit| !visit.operands.is_empty())
         .collect()
@@ -425,5 +464,22 @@ mod tests {
     fn the_span_is_charged_where_a_dilated_window_skips_inputs() {
         // MODEL.md 14.4: one output, three taps two apart touch 3 inputs, the formula says 5.
         assert_eq!(size(1, 2, 99, 1.0, 3.0), 5);
+        let dilated = Partial { a: Some(0), b: Some(1), s: 1, d: 2, total: 99 };
+        assert_eq!(dilated.distinct(1.0, 3.0), 3.0);
+        // Two outputs: 0, 2, 4 and 1, 3, 5; three: 0..=6.
+        assert_eq!(dilated.distinct(2.0, 3.0), 6.0);
+        assert_eq!(dilated.distinct(3.0, 3.0), 7.0);
+    }
+
+    #[test]
+    fn distinct_indices_are_those_that_are_counted() {
+        for (s, d) in [(1, 1), (1, 2), (2, 1), (3, 2), (2, 5), (4, 3)] {
+            let partial = Partial { a: Some(0), b: Some(1), s, d, total: i64::MAX };
+            for (a, b) in (1..8).flat_map(|a| (1..8).map(move |b| (a, b))) {
+                let touched = (0..a).flat_map(|x| (0..b).map(move |y| s * x + d * y));
+                let touched: std::collections::BTreeSet<i64> = touched.collect();
+                assert_eq!(partial.distinct(a as f64, b as f64), touched.len() as f64, "{s} {d} {a} {b}");
+            }
+        }
     }
 }

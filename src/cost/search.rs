@@ -42,7 +42,7 @@ pub fn search(
     options: &SearchOptions,
 ) -> Result<Cost, CostError> {
     check(options)?;
-    let problem = Problem::new(nest, hierarchy, core_name)?;
+    let problem = Problem::new(nest, hierarchy, core_name, options.model)?;
     let imposed = Imposed::new(&problem, &constraint.order);
     if !imposed.is_empty() && options.allocator == Division::Optimal {
         return Err(CostError::OrderForZigzagOnly);
@@ -59,7 +59,7 @@ pub fn search(
             match divided(&mapped, options)? {
                 Some((score, cost)) => {
                     evaluated += cost.evaluated;
-                    if best.as_ref().is_none_or(|(least, _)| options.objective.prefers(&score, least)) {
+                    if best.as_ref().is_none_or(|(least, _)| options.prefers(&score, least)) {
                         best = Some((score, cost));
                     }
                 }
@@ -70,7 +70,7 @@ pub fn search(
         }
         match found.best {
             Ok((score, order)) => {
-                if best.as_ref().is_none_or(|(least, _)| options.objective.prefers(&score, least)) {
+                if best.as_ref().is_none_or(|(least, _)| options.prefers(&score, least)) {
                     best = Some((score, mapped.cost(&order)?));
                 }
             }
@@ -92,7 +92,6 @@ pub fn search(
 /// Refuses what is not built.
 fn check(options: &SearchOptions) -> Result<(), CostError> {
     match options {
-        SearchOptions { model: Model::Millstream, .. } => Err(CostError::ModelNotBuilt),
         SearchOptions { allocator: Division::Optimal, objective, .. } if *objective != Objective::Energy => {
             Err(CostError::OptimalEnergyOnly { objective: *objective })
         }
@@ -150,7 +149,7 @@ fn orders(mapped: &Mapped, imposed: &Imposed, options: &SearchOptions) -> Result
     let mut given = imposed.complete(&sizes);
     let complete = given.is_some();
     let mut sequence = Orders::new(&problem.nest.dims, &loops);
-    let mut allocator = Allocator::new(problem, &mapped.fractional, Allocation::Uneven);
+    let mut allocator = Allocator::new(problem, mapped.held(), Allocation::Uneven);
     let mut seen = Seen::new(mapped, &loops);
     let mut order = Vec::with_capacity(loops.len());
     let mut best: Option<(Score, Vec<Loop>)> = None;
@@ -190,7 +189,7 @@ fn orders(mapped: &Mapped, imposed: &Imposed, options: &SearchOptions) -> Result
         let priced = mapped.price(&order, &ends, nestings)?;
         let wins = |latency| {
             let score = Score { energy: priced.energy, latency };
-            best.as_ref().is_none_or(|(least, _)| options.objective.prefers(&score, least))
+            best.as_ref().is_none_or(|(least, _)| options.prefers(&score, least))
         };
         if !wins(priced.least_latency()) {
             continue;
@@ -327,13 +326,34 @@ impl Seen {
     }
 }
 
-impl Objective {
+impl SearchOptions {
     /// Whether `score` is strictly better than `least`.
-    fn prefers(self, score: &Score, least: &Score) -> bool {
-        match self {
-            Self::Energy => (score.energy, score.latency) < (least.energy, least.latency),
-            Self::Latency => (score.latency, score.energy) < (least.latency, least.energy),
-            Self::Edp => score.energy * score.latency < least.energy * least.latency,
+    fn prefers(&self, score: &Score, least: &Score) -> bool {
+        let product = |score: &Score| score.energy * score.latency;
+        match (self.objective, self.model) {
+            (Objective::Energy, _) => (score.energy, score.latency) < (least.energy, least.latency),
+            (Objective::Latency, _) => (score.latency, score.energy) < (least.latency, least.energy),
+            (Objective::Edp, Model::Zigzag) => product(score) < product(least),
+            // MODEL.md 14.17: what comes first does not decide.
+            (Objective::Edp, Model::Millstream) => {
+                (product(score), score.energy) < (product(least), least.energy)
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_equal_products_the_lower_energy_wins() {
+        // MODEL.md 14.17: the reference keeps whichever came first.
+        let prefers = |model| {
+            let options = SearchOptions { objective: Objective::Edp, model, ..SearchOptions::default() };
+            let score = |energy, latency| Score { energy, latency };
+            options.prefers(&score(2.0, 6.0), &score(3.0, 4.0))
+        };
+        assert!(!prefers(Model::Zigzag) && prefers(Model::Millstream));
     }
 }

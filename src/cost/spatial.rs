@@ -14,7 +14,7 @@
 
 use super::problem::{Problem, Relevance, predecessors};
 use super::unroll::{Factors, Mapping};
-use super::{CostError, Hierarchy, MappingConstraint};
+use super::{CostError, Hierarchy, MappingConstraint, Model};
 use crate::accelerator::{ArrayMapping, Direction};
 use crate::workload::nest::LoopNest;
 
@@ -31,8 +31,9 @@ pub fn spatial_mappings(
     core_name: &str,
     constraint: &MappingConstraint,
     count: usize,
+    model: Model,
 ) -> Result<Vec<Vec<ArrayMapping>>, CostError> {
-    let problem = Problem::new(nest, hierarchy, core_name)?;
+    let problem = Problem::new(nest, hierarchy, core_name, model)?;
     let mappings = mappings(&problem, core_name, constraint, count)?;
     Ok(mappings.iter().map(|mapping| named(&problem, mapping)).collect())
 }
@@ -174,11 +175,14 @@ fn fit_innermost(problem: &Problem, mapping: &mut Mapping) {
                 if factors.product::<f64>() <= capacity || largest <= 1.0 {
                     break;
                 }
-                // Equal factors are lowered alike, as in the reference (MODEL.md 14.13).
+                // The reference lowers equal factors alike (MODEL.md 14.13).
+                let mut lowered = false;
                 for array_dim in &memory.served {
                     for (dim, factor) in mapping[*array_dim].iter_mut() {
-                        if counted(*dim) && *factor == largest {
+                        let once = lowered && problem.model == Model::Millstream;
+                        if counted(*dim) && *factor == largest && !once {
                             *factor -= 1.0;
+                            lowered = true;
                         }
                     }
                 }

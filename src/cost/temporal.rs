@@ -1,19 +1,19 @@
 //! Temporal loops: sizes, prime loops, merging to a limit, and the sequence of all loop orders.
 //!
 //! Temporal size of a dimension (MODEL.md 4.1): the layer's size, divided and rounded up by each of
-//! its fractional spatial factors in the list of the first input; sizes of 1 are dropped. Every
-//! prime factor is one loop. While there are more loops than the limit, the dimension with most
-//! loops (first on ties) merges its two smallest factors (4.3): the smallest with itself if it
-//! occurs twice, else with the next.
+//! its fractional spatial factors in the list of the first input ([`Model::Millstream`]: by their
+//! product, 14.3); sizes of 1 are dropped. Every prime factor is one loop. While there are more loops
+//! than the limit, the dimension with most loops (first on ties) merges its two smallest factors (4.3):
+//! the smallest with itself if it occurs twice, else with the next.
 //!
 //! All distinct orders of the loops are visited by prefix shifts (A. Williams, "Loopless generation
 //! of multiset permutations using a constant number of variables by prefix shifts", SODA 2009) from
 //! the order that descends by (name of the dimension, factor). A loop order is written innermost
 //! loop first.
 
-use super::OrderEntry;
 use super::problem::Problem;
-use super::unroll::Unrolling;
+use super::unroll::{Unrolling, whole_up};
+use super::{Model, OrderEntry};
 use crate::workload::Dim;
 
 /// A temporal loop: dimension and number of iterations.
@@ -23,9 +23,17 @@ pub(super) type Loop = (usize, u64);
 pub(super) fn temporal_sizes(problem: &Problem, fractional: &Unrolling) -> Vec<Loop> {
     let mut sizes: Vec<u64> = problem.nest.dims.iter().map(|(_, size)| *size).collect();
     let first_input = 1.min(problem.operands.len() - 1);
-    for factors in &fractional.operands[first_input].levels {
-        for (dim, factor) in factors {
+    let factors = fractional.operands[first_input].levels.iter().flatten();
+    match problem.model {
+        Model::Zigzag => factors.for_each(|(dim, factor)| {
             sizes[*dim] = (sizes[*dim] as f64 / factor).ceil() as u64;
+        }),
+        Model::Millstream => {
+            let mut units = problem.unit_extents();
+            factors.for_each(|(dim, factor)| units[*dim] *= factor);
+            for (size, units) in sizes.iter_mut().zip(&units) {
+                *size = whole_up(*size as f64 / units) as u64;
+            }
         }
     }
     sizes.into_iter().enumerate().filter(|(_, size)| *size > 1).collect()

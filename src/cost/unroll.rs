@@ -12,6 +12,9 @@
 //! dimensions keep f. Temporal sizes, allocation, unit counts and energy follow the fractional
 //! version, latency the integer one.
 //!
+//! [`Model::Millstream`] rounds the integer version up, so that latency sees the busiest unit (14.2),
+//! takes all other array dimensions into e, and quotients that are whole but for rounding as whole (14.3).
+//!
 //! Attachment (3.3): per operand, the factors of the array dimensions that a memory serves and no
 //! lower memory of the operand serves lie below that memory, S\[l\]; the rest above the top, S\[L\].
 //! With R and IR the relevant and irrelevant products per level, split as if the spatial loops were
@@ -21,7 +24,11 @@
 //! unit_count[v] = round(prod_{k>=v} R[k]*IR[k])     unit_unique[v] = prod_{k>=v} R[k]
 //! boost[v]      = round(unit_unique[v] / unit_unique[v+1])   (1 at the top)
 //! ```
+//!
+//! [`Model::Millstream`] keeps unit_count as it is, the mean number of instances at work, and has no
+//! boost: `access` counts the distinct elements themselves, the halo of neighbours once (14.10).
 
+use super::Model;
 use super::problem::{Operand, Problem};
 use smallvec::SmallVec;
 
@@ -44,7 +51,7 @@ pub(super) struct Unrolled {
     /// S[v]: loops between arch level v and the memory above it.
     pub levels: Vec<Factors>,
     /// Active instances per arch level.
-    pub unit_count: Vec<u64>,
+    pub unit_count: Vec<f64>,
     /// Distinct words the memory above delivers to feed all instances of a level it serves.
     pub boost: Vec<u64>,
 }
@@ -81,11 +88,22 @@ fn convert(problem: &Problem, mapping: &Mapping, version: Version) -> Mapping {
                 kept.push((*dim, *factor));
                 continue;
             }
-            let earlier: f64 = converted.iter().filter_map(|other| factor_on(other, *dim)).product();
             let size = problem.dim_size(*dim) as f64;
-            let rounds = (size / (factor * earlier)).ceil();
-            let even = size / rounds / earlier;
-            kept.push((*dim, if version == Version::Integer { even.trunc() } else { even }));
+            let earlier: f64 = converted.iter().filter_map(|other| factor_on(other, *dim)).product();
+            let later = || limited[position + 1..].iter().filter_map(|other| factor_on(other, *dim));
+            let (others, rounds) = match problem.model {
+                Model::Zigzag => (earlier, (size / (factor * earlier)).ceil()),
+                Model::Millstream => {
+                    let others = earlier * later().product::<f64>();
+                    (others, whole_up(size / (factor * others)))
+                }
+            };
+            let even = size / rounds / others;
+            kept.push(match (version, problem.model) {
+                (Version::Fractional, _) => (*dim, even),
+                (Version::Integer, Model::Zigzag) => (*dim, even.trunc()),
+                (Version::Integer, Model::Millstream) => (*dim, whole_up(even)),
+            });
         }
         converted.push(kept);
     }
@@ -137,9 +155,19 @@ impl Unrolled {
         let top = levels.len() - 1;
         let boost =
             (0..top).map(|v| (unique[v] / unique[v + 1]).round_ties_even() as u64).chain([1]).collect();
-        let unit_count = (0..=top).map(|v| from(&all, v).round_ties_even() as u64).collect();
+        let units = |v: usize| match problem.model {
+            Model::Zigzag => from(&all, v).round_ties_even(),
+            Model::Millstream => from(&all, v),
+        };
+        let unit_count = (0..=top).map(units).collect();
         Self { levels, unit_count, boost }
     }
+}
+
+/// A quotient rounded up, unless it is whole but for rounding of doubles.
+pub(super) fn whole_up(quotient: f64) -> f64 {
+    let whole = quotient.round();
+    if (quotient - whole).abs() <= 1e-9 * whole.max(1.0) { whole } else { quotient.ceil() }
 }
 
 /// Equal loop dimensions of one level merge by multiplication.
@@ -214,8 +242,12 @@ mod tests {
     }
 
     fn factor(k: u64, units: u64, wanted: f64, version: Version) -> f64 {
+        factor_by(Model::Zigzag, k, units, wanted, version)
+    }
+
+    fn factor_by(model: Model, k: u64, units: u64, wanted: f64, version: Version) -> f64 {
         let (nest, hierarchy) = (nest(k), array([units, 1]));
-        let problem = Problem::new(&nest, &hierarchy, "core").unwrap();
+        let problem = Problem::new(&nest, &hierarchy, "core", model).unwrap();
         convert(&problem, &vec![smallvec![(0, wanted)], smallvec![]], version)[0][0].1
     }
 
@@ -229,13 +261,27 @@ mod tests {
     }
 
     #[test]
+    fn latency_sees_the_busiest_unit() {
+        // MODEL.md 14.2: 27 on 4 units; the busiest unit of a round has 4.
+        let integer = |model| factor_by(model, 27, 4, 4.0, Version::Integer);
+        assert_eq!((integer(Model::Zigzag), integer(Model::Millstream)), (3.0, 4.0));
+    }
+
+    #[test]
+    fn whole_quotients_stay_whole() {
+        // MODEL.md 14.3: 206 in 15 rounds; 206 / (206/15) is a hair above 15.
+        let even = factor(206, 14, 14.0, Version::Fractional);
+        assert_eq!(((206.0 / even).ceil(), whole_up(206.0 / even)), (16.0, 15.0));
+    }
+
+    #[test]
     fn irrelevant_units_share_one_word() {
         let (nest, hierarchy) = (nest(32), array([8, 4]));
-        let problem = Problem::new(&nest, &hierarchy, "core").unwrap();
+        let problem = Problem::new(&nest, &hierarchy, "core", Model::Zigzag).unwrap();
         let mapping = vec![smallvec![(0, 8.0)], smallvec![(1, 4.0)]];
         let unrolling = Unrolling::new(&problem, &mapping, Version::Fractional);
         // 32 registers, one sram. The sram delivers 8 words for 8 outputs, each to 4 units.
-        assert_eq!(unrolling.operands[0].unit_count, [32, 32, 1]);
+        assert_eq!(unrolling.operands[0].unit_count, [32.0, 32.0, 1.0]);
         assert_eq!(unrolling.operands[0].boost, [1, 8, 1]);
     }
 }

@@ -11,8 +11,8 @@ use millstream::accelerator::Memory;
 use millstream::accelerator::{ArrayMapping, CoreKind};
 use millstream::cost::imc::{self, ImcParts};
 use millstream::cost::{
-    Allocation, CostError, Evaluation, Hierarchy, MappingConstraint, Objective, OperandLoops, SearchOptions,
-    evaluate, search, spatial_mappings,
+    Allocation, CostError, Evaluation, Hierarchy, MappingConstraint, Model, Objective, OperandLoops,
+    SearchOptions, evaluate, search, spatial_mappings,
 };
 use millstream::cost::{Cost, CostKey, CostTable, OrderEntry};
 use millstream::ids::CoreKindId;
@@ -158,7 +158,15 @@ fn evaluations_equal_the_reference() {
         let hierarchy = Hierarchy::of(core, &[], None);
         for ordered in &record.evaluations {
             let allocation = if ordered.even { Allocation::Even } else { Allocation::Uneven };
-            let ours = evaluate(nest, &hierarchy, &core.name, &record.spatial, &ordered.order, allocation);
+            let ours = evaluate(
+                nest,
+                &hierarchy,
+                &core.name,
+                &record.spatial,
+                &ordered.order,
+                allocation,
+                Model::Zigzag,
+            );
             let difference = match (&ours, &ordered.expected) {
                 (Ok(ours), Some(theirs)) => compare(nest, ours, theirs, &record.temporal_sizes),
                 (Err(CostError::DoesNotFit { .. } | CostError::TopTooSmall { .. }), None) => {
@@ -309,7 +317,7 @@ fn spatial_mappings_equal_the_reference() {
         let constraint =
             MappingConstraint { fixed: case.fixed, hints: case.hints, mix: case.mix, order: Vec::new() };
         let kept = |count| {
-            let kept = spatial_mappings(nest, &hierarchy, &core.name, &constraint, count);
+            let kept = spatial_mappings(nest, &hierarchy, &core.name, &constraint, count, Model::Zigzag);
             kept.expect("the reference maps the layer")
         };
         let show = |mappings: &[Vec<ArrayMapping>]| -> Vec<String> {

@@ -13,6 +13,7 @@ mod invariance;
 mod layout;
 mod line;
 mod mapping;
+mod model;
 mod networks;
 mod optimal;
 mod peers;

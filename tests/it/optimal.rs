@@ -3,7 +3,7 @@
 //! `beyond.jsonl`: limits 7 and 8, and SALSA).
 
 use millstream::accelerator::{Array, ArrayMapping, CoreKind, Direction, Memory, Port, PortKind};
-use millstream::cost::{Allocation, Division, Hierarchy, MappingConstraint, Objective, SearchOptions};
+use millstream::cost::{Allocation, Division, Hierarchy, MappingConstraint, Model, Objective, SearchOptions};
 use millstream::cost::{evaluate, evaluate_divided, search};
 use millstream::units::{Bits, BitsPerCycle, Picojoules};
 use millstream::workload::nest::{LoopNest, NestOperand, Relation};
@@ -184,7 +184,12 @@ fn the_least_energy_equals_brute_force() {
         (convolution(4, 2, 5, 1), vec![("K", 2), ("K", 2), ("C", 2), ("OX", 5)]),
     ] {
         let loops: Vec<(Dim, u64)> = loops.into_iter().map(|(name, n)| (dim(name), n)).collect();
-        for (register, buffer) in [(64, 240), (48, 160)] {
+        for (register, buffer, model) in [
+            (64, 240, Model::Zigzag),
+            (48, 160, Model::Zigzag),
+            (64, 240, Model::Millstream),
+            (48, 160, Model::Millstream),
+        ] {
             let hierarchy = shared_buffers(register, buffer);
             let mut least = f64::INFINITY;
             let mut greedy = f64::INFINITY;
@@ -196,18 +201,22 @@ fn the_least_energy_equals_brute_force() {
                     for w in &cuts {
                         for i in &cuts {
                             let ends = [o, w, i].map(|cut| vec![cut[0], cut[1], n]);
-                            if let Ok(one) = evaluate_divided(&nest, &hierarchy, "unit", &[], &order, &ends) {
+                            if let Ok(one) =
+                                evaluate_divided(&nest, &hierarchy, "unit", &[], &order, &ends, model)
+                            {
                                 least = least.min(one.cost.energy.0);
                             }
                         }
                     }
                 }
-                if let Ok(greedily) = evaluate(&nest, &hierarchy, "unit", &[], &order, Allocation::Uneven) {
+                if let Ok(greedily) =
+                    evaluate(&nest, &hierarchy, "unit", &[], &order, Allocation::Uneven, model)
+                {
                     greedy = greedy.min(greedily.cost.energy.0);
                 }
             }
-            let found =
-                search(&nest, &hierarchy, "unit", &MappingConstraint::default(), &options(usize::MAX));
+            let options = SearchOptions { model, ..options(usize::MAX) };
+            let found = search(&nest, &hierarchy, "unit", &MappingConstraint::default(), &options);
             let found = found.expect("one iteration fits").energy.0;
             assert!(
                 (found - least).abs() <= 1e-9 * least,

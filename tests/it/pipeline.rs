@@ -8,7 +8,7 @@ use millstream::allocation::Candidate;
 use millstream::allocation::policy::Policy;
 use millstream::bound::bound;
 use millstream::cn::TransferUnit;
-use millstream::cost::CostTable;
+use millstream::cost::{CostTable, Model};
 use millstream::ids::CoreId;
 use millstream::mapping::{Mapping, yaml as mappings};
 use millstream::pipeline::run::{Mode, Outcome, RunOptions, check, run};
@@ -175,6 +175,7 @@ fn random_case(draws: &mut Draws) -> (Problem, Candidate) {
     problem.schedule.contention = [Contention::Exclusive, Contention::Fair][draws.below(2) as usize];
     let units = [TransferUnit::Fragment, TransferUnit::WholeTensor];
     problem.schedule.transfer = units[usize::from(draws.rarely(3))];
+    problem.search.model = [Model::Zigzag, Model::Millstream][draws.below(2) as usize];
     problem.schedule.packet = Bits([65_536, 64, 200][draws.below(3) as usize]);
     let layers = || problem.workload.layers.iter().zip(&tiling.layers);
     let core = |draws: &mut Draws| cores[draws.below(cores.len() as u64) as usize];
