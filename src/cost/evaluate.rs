@@ -166,7 +166,7 @@ impl<'a> Mapped<'a> {
     }
 
     /// The factors that latency follows.
-    fn integer(&self) -> &Unrolling {
+    pub fn integer(&self) -> &Unrolling {
         self.integer.as_ref().unwrap_or(&self.fractional)
     }
 
@@ -187,6 +187,11 @@ impl<'a> Mapped<'a> {
     /// Picojoules of all operations.
     pub fn operation_energy(&self) -> f64 {
         self.operation_energy
+    }
+
+    /// Cycles of the systolic array dimensions.
+    pub fn drain(&self) -> f64 {
+        self.drain
     }
 
     /// A lower bound of the latency of every order: no stall, no loading.

@@ -153,7 +153,7 @@ pub enum Division {
     /// ZigZag's greedy allocator, bottom up.
     #[default]
     Zigzag,
-    /// The division of least energy, over all orders at once.
+    /// The division that is best by the objective, over all orders at once.
     Optimal,
 }
 
@@ -365,14 +365,6 @@ pub enum CostError {
         operand: MemoryOperand,
         /// Direction abbreviation.
         direction: &'static str,
-    },
-    /// An objective the optimal allocator does not have.
-    #[error(
-        "--allocator optimal minimises energy; use --objective energy, or --allocator zigzag for {objective}"
-    )]
-    OptimalEnergyOnly {
-        /// Objective asked for.
-        objective: Objective,
     },
     /// Every order of every prime factor under the greedy allocator.
     #[error("--lpf-limit none needs --allocator optimal; with --allocator zigzag give a limit up to 9")]

@@ -14,12 +14,12 @@
 //! enumeration (MODEL.md 4).
 //!
 //! With the optimal allocator the best division of all orders (`optimal`) is compared with that
-//! search at ZigZag's default limit; the better one by (energy, latency) wins.
+//! search at ZigZag's default limit; the better one wins.
 
 use super::access::{Nesting, nestings};
 use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::evaluate::{Mapped, Score};
-use super::optimal::{Failure, Floor, optimal};
+use super::optimal::{self, Failure, Floor, TimedFailure};
 use super::problem::Problem;
 use super::temporal::{Imposed, Loop, Orders, loops, temporal_sizes};
 use super::{
@@ -55,19 +55,6 @@ pub fn search(
         let found = orders(&mapped, &imposed, options)?;
         evaluated += found.evaluated;
         pruned += found.pruned;
-        if options.allocator == Division::Optimal {
-            match divided(&mapped, options)? {
-                Some((score, cost)) => {
-                    evaluated += cost.evaluated;
-                    if best.as_ref().is_none_or(|(least, _)| options.prefers(&score, least)) {
-                        best = Some((score, cost));
-                    }
-                }
-                None => {
-                    rejected.get_or_insert(CostError::NoSpatialMapping { core: core_name.to_owned() });
-                }
-            }
-        }
         match found.best {
             Ok((score, order)) => {
                 if best.as_ref().is_none_or(|(least, _)| options.prefers(&score, least)) {
@@ -81,6 +68,15 @@ pub fn search(
                 rejected.get_or_insert_with(|| no_such_order(&mapped, &constraint.order));
             }
         }
+        if options.allocator == Division::Optimal {
+            let incumbent = best.as_ref().map(|(score, _)| *score);
+            for (score, cost) in divided(&mapped, options, incumbent)? {
+                evaluated += cost.evaluated;
+                if best.as_ref().is_none_or(|(least, _)| options.prefers(&score, least)) {
+                    best = Some((score, cost));
+                }
+            }
+        }
     }
     match (best, rejected) {
         (Some((_, cost)), _) => Ok(Cost { evaluated, pruned, ..cost }),
@@ -92,9 +88,6 @@ pub fn search(
 /// Refuses what is not built.
 fn check(options: &SearchOptions) -> Result<(), CostError> {
     match options {
-        SearchOptions { allocator: Division::Optimal, objective, .. } if *objective != Objective::Energy => {
-            Err(CostError::OptimalEnergyOnly { objective: *objective })
-        }
         SearchOptions { allocator: Division::Zigzag, lpf_limit: MOST_LOOPS.., .. } => {
             Err(CostError::UnlimitedGreedy)
         }
@@ -105,18 +98,37 @@ fn check(options: &SearchOptions) -> Result<(), CostError> {
 /// Orders of this many loops are not enumerated.
 const MOST_LOOPS: usize = 13;
 
-/// The mapping of least energy without a greedy allocator; none where nothing fits.
-fn divided(mapped: &Mapped, options: &SearchOptions) -> Result<Option<(Score, Cost)>, CostError> {
+/// Mappings without a greedy allocator that may be better than `best`; the last one is the best there
+/// is, unless `best` is. None where nothing fits.
+fn divided(
+    mapped: &Mapped,
+    options: &SearchOptions,
+    best: Option<Score>,
+) -> Result<Vec<(Score, Cost)>, CostError> {
     let loops = loops(&temporal_sizes(mapped.problem, &mapped.fractional), options.lpf_limit);
-    match optimal(mapped, &loops) {
-        Ok(found) => {
-            let cost = mapped.evaluation(&found.order, &found.ends)?.cost;
-            let score = Score { energy: cost.energy.0, latency: cost.latency.0 };
-            Ok(Some((score, Cost { evaluated: found.extended, ..cost })))
+    let scored = |found: optimal::Found| {
+        let cost = mapped.evaluation(&found.order, &found.ends)?.cost;
+        let score = Score { energy: cost.energy.0, latency: cost.latency.0 };
+        Ok((score, Cost { evaluated: found.extended, ..cost }))
+    };
+    let mut all = match optimal::least_energy(mapped, &loops) {
+        Ok(found) => vec![scored(found)?],
+        Err(Failure::DoesNotFit) => return Ok(Vec::new()),
+        Err(Failure::TooLarge) => return Err(CostError::TooManyTiles),
+    };
+    if options.objective != Objective::Energy {
+        let incumbent = match best {
+            Some(best) if !options.prefers(&all[0].0, &best) => best,
+            _ => all[0].0,
+        };
+        match optimal::least_latency(mapped, &loops, options, incumbent) {
+            Ok(found) => all.extend(found.map(scored).transpose()?),
+            Err(TimedFailure::Chain(Failure::DoesNotFit)) => {}
+            Err(TimedFailure::Chain(Failure::TooLarge)) => return Err(CostError::TooManyTiles),
+            Err(TimedFailure::Cost(error)) => return Err(error),
         }
-        Err(Failure::DoesNotFit) => Ok(None),
-        Err(Failure::TooLarge) => Err(CostError::TooManyTiles),
     }
+    Ok(all)
 }
 
 /// What the enumeration of one spatial mapping found.
