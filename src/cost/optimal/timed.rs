@@ -36,7 +36,7 @@ use crate::accelerator::Direction;
 use smallvec::{SmallVec, smallvec};
 
 /// Chains cut or extended before the search gives up.
-const MOST_STEPS: u64 = 1 << 26;
+const MOST_STEPS: u64 = 1 << 24;
 
 /// Relative error that sums of a hundred doubles stay below.
 const ROUNDING: f64 = 1e-12;
