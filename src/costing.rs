@@ -4,6 +4,8 @@
 //! top memories streams one more operand, from the largest down, until one fits (Stream MODEL.md
 //! section 2: the spatially unrolled slice of a streamed operand needs room too).
 
+pub mod faults;
+
 use crate::accelerator::route::Routes;
 use crate::accelerator::{Accelerator, CoreKind, Direction, Memory};
 use crate::cn::{CnClass, CnGraph};

@@ -4,8 +4,10 @@ use super::input::{self, InputArgs};
 use super::output::Output;
 use super::search::SearchArgs;
 use super::{Failure, Format};
+use crate::cn::CnClass;
 use crate::cn::refine::class_of_box;
 use crate::cost::{CostTable, Objective};
+use crate::costing::faults;
 use crate::ids::{ClassId, CoreId, LayerId};
 use crate::ledger::NodeCost;
 use crate::pipeline::Problem;
@@ -67,27 +69,33 @@ pub(super) fn cost(args: &CostArgs, format: Format, out: &mut Output) -> Result<
     }
     let (costed, distinct) = costs(&problem)?;
     if let Some(name) = &args.explain {
-        for (node, cost) in costed.iter().filter(|(node, _)| problem.workload.layer(node.layer).name == *name)
-        {
+        let named = |node: &PlacedNode| problem.workload.layer(node.layer).name == *name;
+        for (node, _, cost) in costed.iter().filter(|(node, _, _)| named(node)) {
             let hierarchy = problem.costing().hierarchy(node);
             let core = core_name(&problem, node.core);
             out.line(format_args!("{name} on core {core}:\n{}", cost.cost.show(&hierarchy)))?;
         }
         return Ok(());
     }
-    let rows: Vec<Row> = costed.iter().map(|(node, cost)| row(&problem, node, cost)).collect();
+    let rows: Vec<Row> = costed.iter().map(|(node, _, cost)| row(&problem, node, cost)).collect();
     match format {
         Format::Json => out.json(&rows),
         Format::Table => {
             print_table(&rows, out)?;
             out.line(format_args!("{} nests on cores, {distinct} of them distinct", rows.len()))?;
-            notes(&problem).try_for_each(|note| out.line(format_args!("note: {note}")))
+            let nodes: Vec<_> = costed.iter().map(|(node, class, cost)| (node, class, cost)).collect();
+            let faults = faults::note(&problem.costing(), nodes);
+            let mut notes = notes(&problem).chain(&faults);
+            notes.try_for_each(|note| out.line(format_args!("note: {note}")))
         }
     }
 }
 
+/// A layer on a core.
+type Costed = (PlacedNode, CnClass, NodeCost);
+
 /// Every layer as a whole on one core of each kind that may run it, and how many distinct costs it took.
-fn costs(problem: &Problem) -> Result<(Vec<(PlacedNode, NodeCost)>, usize), Failure> {
+fn costs(problem: &Problem) -> Result<(Vec<Costed>, usize), Failure> {
     let table = CostTable::new();
     let mut jobs: Vec<(LayerId, CoreId)> = Vec::new();
     for layer in problem.workload.layer_ids() {
@@ -100,14 +108,15 @@ fn costs(problem: &Problem) -> Result<(Vec<(PlacedNode, NodeCost)>, usize), Fail
             }
         }
     }
-    let costed: Vec<Result<(PlacedNode, NodeCost), Failure>> = (jobs.into_par_iter())
+    let costed: Vec<Result<Costed, Failure>> = (jobs.into_par_iter())
         .map(|(layer, core)| {
             let description = problem.workload.layer(layer);
             let whole: Vec<Range<u64>> = description.dims.iter().map(|dim| 0..dim.size).collect();
             let class = class_of_box(&problem.workload, description, &whole);
             let operands = place_operands(&problem.workload, &problem.accelerator, layer, &class, core)?;
             let node = PlacedNode { layer, class: ClassId(0), core, operands };
-            Ok(problem.costing().node(&class, node, &table)?)
+            let (node, cost) = problem.costing().node(&class, node, &table)?;
+            Ok((node, class, cost))
         })
         .collect();
     Ok((costed.into_iter().collect::<Result<_, _>>()?, table.distinct()))

@@ -38,6 +38,9 @@ use crate::workload::{Dim, MemoryOperand};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Relative error that sums of a hundred doubles stay below.
+const ROUNDING: f64 = 1e-12;
+
 /// The memory hierarchy one CN sees: the array and the levels of each operand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hierarchy {

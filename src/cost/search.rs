@@ -19,11 +19,12 @@
 use super::access::{Nesting, nestings};
 use super::allocate::{Allocation, Allocator, Ends, Rejection, settle};
 use super::evaluate::{Mapped, Score};
-use super::optimal::{self, Failure, Floor, TimedFailure};
+use super::optimal::{self, Failure, Floor, Space};
 use super::problem::Problem;
 use super::temporal::{Imposed, Loop, Orders, loops, temporal_sizes};
 use super::{
-    Cost, CostError, Division, Hierarchy, MappingConstraint, Model, Objective, OrderEntry, SearchOptions,
+    Cost, CostError, Division, Hierarchy, MappingConstraint, Model, Objective, OrderEntry, ROUNDING,
+    SearchOptions,
 };
 use crate::workload::nest::LoopNest;
 use rustc_hash::FxHashSet;
@@ -106,29 +107,27 @@ fn divided(
     best: Option<Score>,
 ) -> Result<Vec<(Score, Cost)>, CostError> {
     let loops = loops(&temporal_sizes(mapped.problem, &mapped.fractional), options.lpf_limit);
-    let scored = |found: optimal::Found| {
+    let scored = |found: optimal::Found| -> Result<(Score, Cost), CostError> {
         let cost = mapped.evaluation(&found.order, &found.ends)?.cost;
         let score = Score { energy: cost.energy.0, latency: cost.latency.0 };
         Ok((score, Cost { evaluated: found.extended, ..cost }))
     };
-    let mut all = match optimal::least_energy(mapped, &loops) {
-        Ok(found) => vec![scored(found)?],
-        Err(Failure::DoesNotFit) => return Ok(Vec::new()),
-        Err(Failure::TooLarge) => return Err(CostError::TooManyTiles),
-    };
-    if options.objective != Objective::Energy {
-        let incumbent = match best {
-            Some(best) if !options.prefers(&all[0].0, &best) => best,
-            _ => all[0].0,
-        };
-        match optimal::least_latency(mapped, &loops, options, incumbent) {
-            Ok(found) => all.extend(found.map(scored).transpose()?),
-            Err(TimedFailure::Chain(Failure::DoesNotFit)) => {}
-            Err(TimedFailure::Chain(Failure::TooLarge)) => return Err(CostError::TooManyTiles),
-            Err(TimedFailure::Cost(error)) => return Err(error),
+    let found = || -> Result<Vec<(Score, Cost)>, Failure> {
+        let space = Space::new(mapped, &loops)?;
+        let (score, cost) = scored(space.least_energy()?)?;
+        if options.objective == Objective::Energy {
+            return Ok(vec![(score, cost)]);
         }
+        let incumbent = best.filter(|best| !options.prefers(&score, best)).unwrap_or(score);
+        let timed = space.least_latency(options, incumbent)?.map(scored).transpose()?;
+        Ok([(score, cost)].into_iter().chain(timed).collect())
+    };
+    match found() {
+        Ok(all) => Ok(all),
+        Err(Failure::DoesNotFit) => Ok(Vec::new()),
+        Err(Failure::TooLarge) => Err(CostError::TooManyTiles),
+        Err(Failure::Cost(error)) => Err(error),
     }
-    Ok(all)
 }
 
 /// What the enumeration of one spatial mapping found.
@@ -278,9 +277,6 @@ impl<'a> Bar<'a> {
         least > self.figure * (1.0 + ROUNDING)
     }
 }
-
-/// Relative error that sums of a hundred doubles stay below.
-const ROUNDING: f64 = 1e-12;
 
 /// Most signatures remembered, so that long searches stay small.
 const MOST_SIGNATURES: usize = 1 << 16;

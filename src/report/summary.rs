@@ -4,6 +4,7 @@ use super::movement::{Movement, movement};
 use super::{InputFile, Run};
 use crate::accelerator::{Accelerator, ResourceKind};
 use crate::allocation::search::FrontPoint;
+use crate::costing::faults;
 use crate::ids::{CoreId, ResourceId};
 use crate::ledger::EnergySplit;
 use crate::pipeline::Problem;
@@ -184,6 +185,11 @@ pub fn summary(run: &Run) -> Summary {
     let energy = outcome.evaluation.energy;
     let ends = outcome.ends(problem);
     let bound = &outcome.bound;
+    let (placed, costs) = (&outcome.evaluation.placement.nodes, &outcome.evaluation.costs.nodes);
+    let nodes: Vec<_> = (placed.iter().zip(costs))
+        .map(|(node, cost)| (node, &outcome.graph.classes[node.class.index()], cost))
+        .collect();
+    let faults = faults::note(&problem.costing(), nodes);
     let by = if bound.latency == bound.dram {
         "DRAM traffic"
     } else if bound.latency == bound.load {
@@ -238,7 +244,7 @@ pub fn summary(run: &Run) -> Summary {
         verified: Verified { events: outcome.report.checked.events, violations: 0 },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: run.inputs.to_vec(),
-        notes: notes(problem).cloned().collect(),
+        notes: notes(problem).cloned().chain(faults).collect(),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::super::Model;
 use super::super::access::{Amount, Transfer, word_energy};
+use super::super::allocate::Ends;
 use super::super::evaluate::Mapped;
 use super::super::problem::{Extents, Operand};
 use super::super::temporal::Loop;
 use super::super::unroll::Unrolling;
 use crate::accelerator::Direction;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// Most entries of `h`: 8 bytes each.
 pub(super) const MOST_STATES: usize = 1 << 24;
@@ -238,6 +239,40 @@ impl<'a> Chain<'a> {
             .collect()
     }
 
+    /// Energy that no order changes: operations, and what the array exchanges every cycle.
+    pub fn base(&self) -> f64 {
+        let outputs = (0..self.boundaries.len()).filter(|at| self.mapped.problem.operands[*at].output);
+        self.mapped.operation_energy() + outputs.map(|operand| self.energy(operand, 0, 0)).sum::<f64>()
+    }
+
+    /// The chain that the steps describe.
+    pub fn layout(&self, steps: &[Step]) -> Layout {
+        let mut segments = vec![Vec::new()];
+        let mut ends: Ends = self.boundaries.iter().map(|_| smallvec![]).collect();
+        let (mut placed, mut loops, mut open) = (0, 0, true);
+        for step in steps {
+            match *step {
+                Step::Loop(kind) => {
+                    if !open {
+                        segments.push(Vec::new());
+                    }
+                    segments.last_mut().expect("there is one").push(self.lattice.kinds[kind].one);
+                    (open, loops) = (true, loops + 1);
+                }
+                Step::Boundary(operand) => {
+                    let boundary = &self.boundaries[operand][self.placed(placed, operand)];
+                    if boundary.memory.is_some() {
+                        ends[operand].push(loops);
+                    }
+                    placed += self.weights[operand];
+                    open = false;
+                }
+            }
+        }
+        ends.iter_mut().for_each(|ends| ends.push(loops));
+        Layout { segments, ends }
+    }
+
     pub fn placed(&self, placed: usize, operand: usize) -> usize {
         placed / self.weights[operand] % (self.boundaries[operand].len() + 1)
     }
@@ -284,10 +319,19 @@ pub(super) fn levels(operand: &Operand) -> std::ops::Range<usize> {
     usize::from(operand.output)..operand.levels.len()
 }
 
-/// Memories in which operands compete, with the bits of those that are whole there.
+/// Bits used in each shared memory.
+pub(super) type Used = SmallVec<[f64; 2]>;
+
+/// Memories in which operands compete.
 pub(super) struct Shares {
-    /// Position of the memory, capacity, bits of operands whose top it is.
-    pub memories: Vec<(usize, f64, f64)>,
+    memories: Vec<Share>,
+}
+
+struct Share {
+    memory: usize,
+    capacity: f64,
+    /// Bits of operands whose top it is: they are whole there.
+    whole: f64,
 }
 
 impl Shares {
@@ -298,18 +342,54 @@ impl Shares {
             let capacity = chain.capacity(visit.memory);
             let top =
                 |(operand, level): &&(usize, usize)| chain.mapped.problem.operands[*operand].top() == *level;
-            let whole = chain.lattice.whole();
-            let bits: f64 = (visit.operands.iter().filter(top))
-                .map(|(operand, level)| chain.bits(*operand, level + 1, whole))
+            let set = chain.lattice.whole();
+            let whole: f64 = (visit.operands.iter().filter(top))
+                .map(|(operand, level)| chain.bits(*operand, level + 1, set))
                 .sum();
-            if bits > capacity {
+            if whole > capacity {
                 return None;
             }
             let tops = visit.operands.iter().filter(top).count();
             if tops < visit.operands.len() && visit.operands.len() > 1 {
-                memories.push((visit.memory, capacity, bits));
+                memories.push(Share { memory: visit.memory, capacity, whole });
             }
         }
         Some(Self { memories })
     }
+
+    /// What is used before any boundary stands.
+    pub fn start(&self) -> Used {
+        self.memories.iter().map(|share| share.whole).collect()
+    }
+
+    /// What is used with `boundary` at `set` too; none where it does not fit.
+    pub fn with(&self, used: &Used, boundary: &Boundary, set: usize) -> Option<Used> {
+        let mut used = used.clone();
+        for (share, used) in self.memories.iter().zip(&mut used) {
+            if boundary.memory == Some(share.memory) {
+                *used += boundary.bits[set];
+                if *used > share.capacity {
+                    return None;
+                }
+            }
+        }
+        Some(used)
+    }
+}
+
+/// A step along a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A loop of this kind joins.
+    Loop(usize),
+    /// The operand's next boundary.
+    Boundary(usize),
+}
+
+/// A chain as loops and ends.
+pub(super) struct Layout {
+    /// Loops between groups of boundaries, innermost segment first.
+    pub segments: Vec<Vec<Loop>>,
+    /// Ends of the levels of each operand.
+    pub ends: Ends,
 }

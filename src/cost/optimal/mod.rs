@@ -22,15 +22,15 @@
 //! never worse than its. Ties in energy go to the first state in the order of (bound, loops placed,
 //! insertion), which depends on nothing but the nest and the hierarchy.
 
+mod bounds;
 mod chain;
 mod timed;
 
-pub(super) use timed::{TimedFailure, least_latency};
-
 use super::allocate::Ends;
-use super::evaluate::Mapped;
+use super::evaluate::{Mapped, Score};
 use super::temporal::Loop;
-use chain::{Chain, Lattice, Shares};
+use super::{CostError, SearchOptions};
+use chain::{Chain, Lattice, Shares, Step, Used};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::cmp::{Ordering, Reverse};
@@ -47,25 +47,51 @@ pub(super) struct Found {
 }
 
 /// Why there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Failure {
     /// No division of the loops fits.
     DoesNotFit,
-    /// More states than are kept.
+    /// More states than are kept, or more steps than are taken.
     TooLarge,
+    /// The problem itself.
+    Cost(CostError),
 }
 
-/// The mapping of least energy.
-pub(super) fn least_energy(mapped: &Mapped, loops: &[Loop]) -> Result<Found, Failure> {
-    let lattice = Lattice::new(loops);
-    let chain = Chain::new(mapped, lattice).ok_or(Failure::TooLarge)?;
-    let shares = Shares::new(&chain).ok_or(Failure::DoesNotFit)?;
-    let rest = chain.rest();
-    search(&chain, &shares, &rest).ok_or(Failure::DoesNotFit)
+impl From<CostError> for Failure {
+    fn from(error: CostError) -> Self {
+        Self::Cost(error)
+    }
 }
 
-/// Bits used in each shared memory.
-type Used = SmallVec<[f64; 2]>;
+/// All orders of a nest's loops with all divisions.
+pub(super) struct Space<'a> {
+    chain: Chain<'a>,
+    shares: Shares,
+    /// `h`.
+    rest: Vec<f64>,
+}
+
+impl<'a> Space<'a> {
+    pub fn new(mapped: &'a Mapped<'a>, loops: &[Loop]) -> Result<Self, Failure> {
+        let chain = Chain::new(mapped, Lattice::new(loops)).ok_or(Failure::TooLarge)?;
+        let shares = Shares::new(&chain).ok_or(Failure::DoesNotFit)?;
+        let rest = chain.rest();
+        match rest[0].is_finite() {
+            true => Ok(Self { chain, shares, rest }),
+            false => Err(Failure::DoesNotFit),
+        }
+    }
+
+    /// The mapping of least energy.
+    pub fn least_energy(&self) -> Result<Found, Failure> {
+        search(self).ok_or(Failure::DoesNotFit)
+    }
+
+    /// The best mapping by latency or product, if it is better than `best`.
+    pub fn least_latency(&self, options: &SearchOptions, best: Score) -> Result<Option<Found>, Failure> {
+        timed::search(self, options, best)
+    }
+}
 
 /// A partial mapping.
 struct State {
@@ -73,7 +99,8 @@ struct State {
     placed: usize,
     energy: f64,
     used: Used,
-    before: Option<usize>,
+    /// What led here, and from which state.
+    step: Option<(Step, usize)>,
 }
 
 /// Place in the queue: least bound first, then most progress, then first come.
@@ -102,8 +129,7 @@ impl Ord for Rank {
 
 /// Best-first search with the bound `rest`.
 struct Frontier<'a> {
-    chain: &'a Chain<'a>,
-    rest: &'a [f64],
+    space: &'a Space<'a>,
     states: Vec<State>,
     queue: BinaryHeap<Reverse<Rank>>,
     /// Undominated energies and uses by (set, placed).
@@ -112,8 +138,9 @@ struct Frontier<'a> {
 
 impl Frontier<'_> {
     fn push(&mut self, state: State, progress: usize) {
-        let at = state.set * self.chain.placements + state.placed;
-        if self.rest[at].is_infinite() {
+        let at = state.set * self.space.chain.placements + state.placed;
+        let rest = self.space.rest[at];
+        if rest.is_infinite() {
             return;
         }
         let kept = self.kept.entry(at).or_default();
@@ -122,22 +149,24 @@ impl Frontier<'_> {
             return;
         }
         kept.push((state.energy, state.used.clone()));
-        let rank = Rank { bound: state.energy + self.rest[at], progress, state: self.states.len() };
+        let rank = Rank { bound: state.energy + rest, progress, state: self.states.len() };
         self.states.push(state);
         self.queue.push(Reverse(rank));
     }
 }
 
-fn search(chain: &Chain, shares: &Shares, rest: &[f64]) -> Option<Found> {
+fn search(space: &Space) -> Option<Found> {
+    let chain = &space.chain;
     let mut frontier =
-        Frontier { chain, rest, states: Vec::new(), queue: BinaryHeap::new(), kept: FxHashMap::default() };
-    let used = shares.memories.iter().map(|(_, _, bits)| *bits).collect();
-    frontier.push(State { set: 0, placed: 0, energy: 0.0, used, before: None }, 0);
+        Frontier { space, states: Vec::new(), queue: BinaryHeap::new(), kept: FxHashMap::default() };
+    let used = space.shares.start();
+    frontier.push(State { set: 0, placed: 0, energy: 0.0, used, step: None }, 0);
     let mut extended = 0;
     while let Some(Reverse(Rank { progress, state, .. })) = frontier.queue.pop() {
         let State { set, placed, energy, ref used, .. } = frontier.states[state];
         if set == chain.lattice.whole() && placed + 1 == chain.placements {
-            return Some(found(chain, &frontier.states, state, extended));
+            let layout = chain.layout(&steps(&frontier.states, state));
+            return Some(Found { order: layout.segments.concat(), ends: layout.ends, extended });
         }
         let used = used.clone();
         extended += 1;
@@ -145,54 +174,30 @@ fn search(chain: &Chain, shares: &Shares, rest: &[f64]) -> Option<Found> {
             let Some(boundary) = chain.next(placed, operand) else {
                 continue;
             };
-            let mut used = used.clone();
-            let shared = shares.memories.iter().position(|(memory, _, _)| boundary.memory == Some(*memory));
-            if let Some(shared) = shared {
-                used[shared] += boundary.bits[set];
-                if used[shared] > shares.memories[shared].1 {
-                    continue;
-                }
-            }
+            let Some(used) = space.shares.with(&used, boundary, set) else {
+                continue;
+            };
             let (placed, energy) = (placed + chain.weights[operand], energy + boundary.energy[set]);
-            frontier.push(State { set, placed, energy, used, before: Some(state) }, progress + 1);
+            let step = Some((Step::Boundary(operand), state));
+            frontier.push(State { set, placed, energy, used, step }, progress + 1);
         }
-        for kind in &chain.lattice.kinds {
+        for (at, kind) in chain.lattice.kinds.iter().enumerate() {
             if chain.lattice.count(set, kind) < kind.count {
                 let (set, used) = (set + kind.weight, used.clone());
-                frontier.push(State { set, placed, energy, used, before: Some(state) }, progress + 1);
+                let step = Some((Step::Loop(at), state));
+                frontier.push(State { set, placed, energy, used, step }, progress + 1);
             }
         }
     }
     None
 }
 
-/// The mapping that leads to a state.
-fn found(chain: &Chain, states: &[State], last: usize, extended: u64) -> Found {
-    let mut path = vec![last];
-    while let Some(before) = path.last().and_then(|state| states[*state].before) {
-        path.push(before);
-    }
-    path.reverse();
-    let mut order = Vec::new();
-    let mut ends: Ends = chain.boundaries.iter().map(|_| smallvec![]).collect();
-    for step in path.windows(2) {
-        let (from, to) = (&states[step[0]], &states[step[1]]);
-        let added = to.set - from.set;
-        match chain.lattice.kinds.iter().find(|kind| added > 0 && kind.weight == added) {
-            Some(kind) => order.push(kind.one),
-            None => {
-                let moved = to.placed - from.placed;
-                let operand = chain.weights.iter().rposition(|weight| *weight == moved);
-                let operand = operand.expect("a step without a loop places one boundary");
-                let boundary = &chain.boundaries[operand][chain.placed(from.placed, operand)];
-                if boundary.memory.is_some() {
-                    ends[operand].push(order.len());
-                }
-            }
-        }
-    }
-    ends.iter_mut().for_each(|ends| ends.push(order.len()));
-    Found { order, ends, extended }
+/// The steps that lead to a state.
+fn steps(states: &[State], last: usize) -> Vec<Step> {
+    let before = std::iter::successors(states[last].step, |(_, before)| states[*before].step);
+    let mut steps: Vec<Step> = before.map(|(step, _)| step).collect();
+    steps.reverse();
+    steps
 }
 
 /// Lower bound of the energy of single loop orders, whoever divides them: the least energy of the
@@ -201,38 +206,34 @@ fn found(chain: &Chain, states: &[State], last: usize, extended: u64) -> Found {
 /// Invariant: only where all spatial factors are whole numbers, so that tiles do not depend on the
 /// order in which factors multiply.
 pub(super) struct Floor<'a> {
-    chain: Chain<'a>,
-    /// Energy that no order changes: operations, and what the array exchanges every cycle.
+    space: Space<'a>,
+    /// Energy that no order changes.
     base: f64,
 }
 
 impl<'a> Floor<'a> {
-    /// None where the bound does not hold or is too large to keep.
+    /// None where the bound does not hold, where it is too large to keep, and where no order fits.
     pub fn new(mapped: &'a Mapped<'a>, loops: &[Loop]) -> Option<Self> {
-        let chain = mapped.is_whole().then(|| Chain::new(mapped, Lattice::new(loops))).flatten()?;
-        let outputs = (0..mapped.problem.operands.len()).filter(|at| mapped.problem.operands[*at].output);
-        let array: f64 = outputs.map(|operand| chain.energy(operand, 0, 0)).sum();
-        Some(Self { base: mapped.operation_energy() + array, chain })
+        let space = mapped.is_whole().then(|| Space::new(mapped, loops).ok()).flatten()?;
+        Some(Self { base: space.chain.base(), space })
     }
 
     /// An order that a good division makes the best one; a start for comparisons, no more.
     pub fn promising(&self) -> Option<Vec<Loop>> {
-        let rest = self.chain.rest();
-        let shares = Shares::new(&self.chain)?;
-        search(&self.chain, &shares, &rest).map(|found| found.order)
+        search(&self.space).map(|found| found.order)
     }
 
     /// The bound of an order.
     pub fn of(&self, order: &[Loop]) -> f64 {
+        let chain = &self.space.chain;
         let mut sets: SmallVec<[usize; 16]> = smallvec![0];
         let mut set = 0;
         for one in order {
-            set +=
-                self.chain.lattice.kinds.iter().find(|kind| kind.one == *one).map_or(0, |kind| kind.weight);
+            set += chain.lattice.kinds.iter().find(|kind| kind.one == *one).map_or(0, |kind| kind.weight);
             sets.push(set);
         }
         let mut total = self.base;
-        for boundaries in &self.chain.boundaries {
+        for boundaries in &chain.boundaries {
             // least[b]: least energy of the first b boundaries at or below the sets seen.
             let mut least: SmallVec<[f64; 8]> = smallvec![f64::INFINITY; boundaries.len() + 1];
             least[0] = 0.0;
