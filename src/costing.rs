@@ -12,9 +12,8 @@ use crate::cn::{CnClass, CnGraph};
 use crate::cost::{
     Cost, CostError, CostKey, CostTable, Hierarchy, MappingConstraint, SearchOptions, SharedCost, search,
 };
-use crate::ids::LayerId;
 use crate::ledger::{Costs, NodeCost};
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, MappingEntry};
 use crate::overrides::CostOverrides;
 use crate::placement::{PlacedNode, Placement};
 use crate::table::Table;
@@ -132,7 +131,12 @@ impl Costing<'_> {
         let key = CostKey {
             nest: class.nest.clone(),
             kind: self.accelerator.core(node.core).kind,
-            spatial: self.spatial(node.layer, kind, &class.nest),
+            spatial: constraint(
+                self.mapping.entry(self.workload.layer(node.layer)),
+                kind,
+                &class.nest,
+                self.options.mix,
+            ),
             streamed: streamed.iter().map(|operand| (*operand, bandwidth)).collect(),
             options: self.options.clone(),
         };
@@ -161,24 +165,23 @@ impl Costing<'_> {
     pub fn hierarchy(&self, node: &PlacedNode) -> Hierarchy {
         Hierarchy::of(self.accelerator.kind(node.core), &node.streamed(), self.dram(node))
     }
+}
 
-    /// The mapping's spatial unrolling for a layer, else the core's own dataflow; array dimensions
-    /// whose loop dimensions the nest lacks are left to the generator.
-    fn spatial(&self, layer: LayerId, kind: &CoreKind, nest: &LoopNest) -> MappingConstraint {
-        let entry = self.mapping.entry(self.workload.layer(layer));
-        let given = entry.filter(|entry| !entry.spatial.is_empty());
-        let fixed = given.map_or(&kind.dataflows, |entry| &entry.spatial);
-        let known = |array_dim: &str| kind.array.dims.iter().any(|(name, _)| name == array_dim);
-        MappingConstraint {
-            fixed: (fixed.iter())
-                .filter(|mapping| given.is_some() || known(&mapping.array_dim))
-                .filter(|mapping| mapping.unrolled.iter().any(|(dim, _)| nest.size(dim) > 1))
-                .cloned()
-                .collect(),
-            hints: entry.map_or_else(Vec::new, |entry| entry.spatial_hints.clone()),
-            mix: self.options.mix,
-            order: entry.map_or_else(Vec::new, |entry| entry.order.clone()),
-        }
+/// The mapping's spatial unrolling for a layer, else the core's own dataflow; array dimensions
+/// whose loop dimensions the nest lacks are left to the generator.
+pub fn constraint(entry: Option<&MappingEntry>, kind: &CoreKind, nest: &LoopNest, mix: bool) -> MappingConstraint {
+    let given = entry.filter(|entry| !entry.spatial.is_empty());
+    let fixed = given.map_or(&kind.dataflows, |entry| &entry.spatial);
+    let known = |array_dim: &str| kind.array.dims.iter().any(|(name, _)| name == array_dim);
+    MappingConstraint {
+        fixed: (fixed.iter())
+            .filter(|mapping| given.is_some() || known(&mapping.array_dim))
+            .filter(|mapping| mapping.unrolled.iter().any(|(dim, _)| nest.size(dim) > 1))
+            .cloned()
+            .collect(),
+        hints: entry.map_or_else(Vec::new, |entry| entry.spatial_hints.clone()),
+        mix,
+        order: entry.map_or_else(Vec::new, |entry| entry.order.clone()),
     }
 }
 

@@ -15,6 +15,7 @@ pub mod cli;
 pub mod cn;
 pub mod cost;
 pub mod costing;
+pub mod depth_first;
 pub mod diagnostic;
 mod document;
 pub mod fusion;

@@ -56,11 +56,13 @@ const NETWORK_TEXTS: &[(&str, &str)] =
 /// Accelerators (and single cores with their DRAM).
 const ACCELERATORS: &[(&str, &str)] = texts!["../hardware/":
     "ascend_like",
+    "ascend_like_df",
     "ascend_like_quad_core",
     "chiplets_4x4",
     "depfin",
     "diana",
     "edge_tpu_like",
+    "edge_tpu_like_df",
     "edge_tpu_like_quad_core",
     "eyeriss_like",
     "eyeriss_like_quad_core",
@@ -69,14 +71,17 @@ const ACCELERATORS: &[(&str, &str)] = texts!["../hardware/":
     "jia_aimc",
     "mesh_16_core",
     "meta_prototype",
+    "meta_prototype_df",
     "meta_prototype_quad_core",
     "simba",
     "simba_2x2",
     "tesla_npu_like",
+    "tesla_npu_like_df",
     "tesla_npu_like_quad_core",
     "testing_four_core",
     "testing_two_core",
     "tpu_like",
+    "tpu_like_df",
     "tpu_like_quad_core",
 ];
 

@@ -33,12 +33,18 @@ pub struct CostKey {
 pub type SharedCost = Result<Arc<Cost>, Arc<CostError>>;
 
 /// Costs by key.
-#[derive(Debug, Default)]
-pub struct CostTable {
-    entries: RwLock<FxHashMap<CostKey, SharedCost>>,
+#[derive(Debug)]
+pub struct CostTable<K = CostKey> {
+    entries: RwLock<FxHashMap<K, SharedCost>>,
 }
 
-impl CostTable {
+impl<K> Default for CostTable<K> {
+    fn default() -> Self {
+        Self { entries: RwLock::default() }
+    }
+}
+
+impl<K: Clone + Eq + Hash + Send + Sync> CostTable<K> {
     /// An empty table.
     pub fn new() -> Self {
         Self::default()
@@ -46,7 +52,7 @@ impl CostTable {
 
     /// The cost of `key`, computed if absent. Two threads may compute one key at once; the first to
     /// end wins, and both get its result.
-    pub fn get(&self, key: &CostKey, compute: impl FnOnce() -> Result<Cost, CostError>) -> SharedCost {
+    pub fn get(&self, key: &K, compute: impl FnOnce() -> Result<Cost, CostError>) -> SharedCost {
         if let Some(cost) = self.lookup(key) {
             return cost;
         }
@@ -56,12 +62,12 @@ impl CostTable {
     }
 
     /// The cost of `key`, if it is known.
-    pub fn lookup(&self, key: &CostKey) -> Option<SharedCost> {
+    pub fn lookup(&self, key: &K) -> Option<SharedCost> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// Computes all absent keys in parallel.
-    pub fn fill(&self, keys: &[CostKey], compute: impl Fn(&CostKey) -> Result<Cost, CostError> + Sync) {
+    pub fn fill(&self, keys: &[K], compute: impl Fn(&K) -> Result<Cost, CostError> + Sync) {
         keys.par_iter().for_each(|key| drop(self.get(key, || compute(key))));
     }
 

@@ -6,6 +6,7 @@ mod chips;
 mod cli;
 mod cn;
 mod cost;
+mod depth_first;
 mod errors;
 mod fixture;
 mod hardware;

@@ -1,0 +1,256 @@
+//! The network of a depth-first study: layers with the maps they read, and how far they reach in them.
+
+use crate::cn::refine::class_of_box;
+use crate::costing::constraint;
+use crate::accelerator::CoreKind;
+use crate::cost::MappingConstraint;
+use crate::mapping::Mapping;
+use crate::workload::nest::{LoopNest, NestOperand};
+use crate::workload::{Dim, LayoutMap, Origin, Workload};
+use serde::{Deserialize, Serialize};
+
+/// Layers in topological order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Network {
+    /// Layers.
+    pub stages: Vec<Stage>,
+}
+
+/// A layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Name.
+    pub name: String,
+    /// Its loops, over the whole map.
+    pub nest: LoopNest,
+    /// The maps it reads, in the order of the equation.
+    pub inputs: Vec<Input>,
+    /// Spatial unrolling.
+    pub constraint: MappingConstraint,
+}
+
+/// A map that a layer reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Position in the nest's operands.
+    pub operand: usize,
+    /// Where it comes from.
+    pub from: Source,
+}
+
+/// Where a map comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// An input of the network.
+    Outside(usize),
+    /// The output of a layer.
+    Stage(usize),
+}
+
+/// The two axes of a map: x (columns), y (rows).
+pub const AXES: [&str; 2] = ["OX", "OY"];
+
+/// How outputs along an axis reach into an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// An output needs the input at its own place.
+    Same,
+    /// `stride*output + dilation*tap`.
+    Window {
+        /// Inputs between the windows of neighbouring outputs.
+        stride: u64,
+        /// Inputs between taps.
+        dilation: u64,
+        /// Taps.
+        taps: u64,
+    },
+    /// Every output needs all of so many inputs.
+    All(u64),
+}
+
+impl Reach {
+    /// Inputs that so many neighbouring outputs need; skipped ones do not count (MODEL.md 1).
+    pub fn span(self, outputs: u64) -> u64 {
+        match self {
+            Self::Same => outputs,
+            Self::All(inputs) => inputs,
+            Self::Window { stride, dilation, taps } => {
+                let shared = gcd(stride, dilation);
+                let (steps, gap) = (stride / shared, dilation / shared);
+                outputs * taps - taps.saturating_sub(steps) * outputs.saturating_sub(gap)
+            }
+        }
+    }
+
+    /// Inputs between the windows of neighbouring outputs.
+    pub fn stride(self) -> u64 {
+        match self {
+            Self::Window { stride, .. } => stride,
+            Self::Same | Self::All(_) => 1,
+        }
+    }
+
+    /// Inputs that so many outputs share with the outputs behind them.
+    pub fn overlap(self, outputs: u64) -> u64 {
+        match self {
+            Self::Same | Self::All(_) => 0,
+            Self::Window { stride, .. } => self.span(outputs).saturating_sub(stride * outputs),
+        }
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Why a workload has no depth-first study.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("layer {layer} reads its input through {operator}: a depth-first study follows maps from layer to layer")]
+pub struct NetworkError {
+    /// The layer.
+    pub layer: String,
+    /// The layout operator in between.
+    pub operator: String,
+}
+
+impl Network {
+    /// The layers of a workload.
+    ///
+    /// # Errors
+    /// [`NetworkError`] for layout operators that rearrange maps. Reshaping is followed where the
+    /// reader needs the whole map anyway.
+    pub fn new(workload: &Workload, kind: &CoreKind, mapping: &Mapping, mix: bool) -> Result<Self, NetworkError> {
+        let mut outside: Vec<crate::ids::TensorId> = Vec::new();
+        let mut stages = Vec::with_capacity(workload.layers.len());
+        for layer in &workload.layers {
+            let whole: Vec<_> = layer.dims.iter().map(|dim| 0..dim.size).collect();
+            let nest = class_of_box(workload, layer, &whole).nest;
+            let mut inputs = Vec::new();
+            for (operand, description) in layer.operands.iter().enumerate().skip(1) {
+                let Some(mut tensor) = description.tensor.filter(|_| !description.constant) else {
+                    continue;
+                };
+                let from = loop {
+                    match workload.tensor(tensor).origin {
+                        Origin::Layer(from) => break Some(Source::Stage(from.index())),
+                        Origin::Input => {
+                            let known = outside.iter().position(|other| *other == tensor);
+                            break Some(Source::Outside(known.unwrap_or_else(|| {
+                                outside.push(tensor);
+                                outside.len() - 1
+                            })));
+                        }
+                        Origin::Constant => break None,
+                        Origin::Layout(at) => {
+                            let layout = &workload.layouts[at as usize];
+                            let followed = layout.map == LayoutMap::Reshape && !has_axes(&nest.operands[operand], &nest);
+                            if !followed {
+                                return Err(NetworkError { layer: layer.name.clone(), operator: layout.operator.clone() });
+                            }
+                            tensor = layout.inputs[0];
+                        }
+                    }
+                };
+                inputs.extend(from.map(|from| Input { operand, from }));
+            }
+            let constraint = constraint(mapping.entry(layer), kind, &nest, mix);
+            stages.push(Stage { name: layer.name.clone(), nest, inputs, constraint });
+        }
+        Ok(Self { stages })
+    }
+}
+
+fn has_axes(operand: &NestOperand, nest: &LoopNest) -> bool {
+    AXES.iter().any(|axis| operand.indices.iter().any(|index| on_axis(nest, index, axis)))
+}
+
+/// Whether an index moves along the axis of this loop dimension.
+fn on_axis(nest: &LoopNest, index: &Dim, axis: &str) -> bool {
+    let relation = nest.relations.iter().find(|relation| relation.derived == *index);
+    match relation {
+        Some(relation) => relation.terms.iter().any(|(dim, _)| dim.0 == axis),
+        None => index.0 == axis,
+    }
+}
+
+impl Stage {
+    /// Extent of the whole output along an axis.
+    pub fn extent(&self, axis: usize) -> u64 {
+        self.nest.size(&Dim::new(AXES[axis]))
+    }
+
+    /// How the output reaches into an input along an axis; `whole` is the extent of the input.
+    pub fn reach(&self, input: &Input, axis: usize, whole: u64) -> Reach {
+        let operand = &self.nest.operands[input.operand];
+        let index = operand.indices.iter().find(|index| on_axis(&self.nest, index, AXES[axis]));
+        let Some(index) = index else {
+            return Reach::All(whole);
+        };
+        let relation = self.nest.relations.iter().find(|relation| relation.derived == *index);
+        relation.map_or(Reach::Same, |relation| {
+            let [a, b] = &relation.terms;
+            let ((_, stride), (tap, dilation)) = if a.0.0 == AXES[axis] { (a, b) } else { (b, a) };
+            Reach::Window { stride: *stride, dilation: *dilation, taps: self.nest.size(tap) }
+        })
+    }
+
+    /// Bits of an input at one place of both axes.
+    pub fn bits_per_place(&self, operand: usize) -> u64 {
+        let operand = &self.nest.operands[operand];
+        let off = operand.indices.iter().filter(|index| AXES.iter().all(|axis| !on_axis(&self.nest, index, axis)));
+        off.map(|index| self.size(index)).product::<u64>() * operand.bits
+    }
+
+    fn size(&self, index: &Dim) -> u64 {
+        let relation = self.nest.relations.iter().find(|relation| relation.derived == *index);
+        relation.map_or_else(|| self.nest.size(index), |relation| relation.extent)
+    }
+
+    /// Bits of all constants.
+    pub fn weight_bits(&self) -> u64 {
+        let constants = self.nest.operands.iter().filter(|operand| operand.constant);
+        constants
+            .map(|operand| operand.indices.iter().map(|index| self.size(index)).product::<u64>() * operand.bits)
+            .sum()
+    }
+
+    /// Whether it has an operand that is constant, with or without data.
+    pub fn has_weights(&self) -> bool {
+        self.nest.operands.iter().any(|operand| operand.constant)
+    }
+
+    /// The loops of a tile: `outputs` elements along each axis, `needed[input][axis]` of each input.
+    pub fn tile(&self, outputs: [u64; 2], needed: &[[u64; 2]]) -> LoopNest {
+        let mut nest = self.nest.clone();
+        for (axis, size) in AXES.iter().zip(outputs) {
+            nest.dims.iter_mut().filter(|(dim, _)| dim.0 == *axis).for_each(|(_, extent)| *extent = size);
+        }
+        for (input, needed) in self.inputs.iter().zip(needed) {
+            for (axis, needed) in AXES.iter().zip(needed) {
+                let indices = &self.nest.operands[input.operand].indices;
+                let moved = nest.relations.iter_mut().filter(|relation| {
+                    indices.contains(&relation.derived) && relation.terms.iter().any(|(dim, _)| dim.0 == *axis)
+                });
+                moved.for_each(|relation| relation.extent = *needed);
+            }
+        }
+        nest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_span_what_they_touch() {
+        let window = |stride, dilation, taps| Reach::Window { stride, dilation, taps };
+        // 60 outputs of a 3-tap window touch 62 inputs, two of which the next 60 touch again.
+        assert_eq!((window(1, 1, 3).span(60), window(1, 1, 3).overlap(60)), (62, 2));
+        // Stride 2: 2*(5-1)+3 = 11, of which one is shared.
+        assert_eq!((window(2, 1, 3).span(5), window(2, 1, 3).overlap(5)), (11, 1));
+        // Stride 2 with one tap skips every other input.
+        assert_eq!((window(2, 1, 1).span(5), window(2, 1, 1).overlap(5)), (5, 0));
+    }
+}

@@ -1,0 +1,149 @@
+//! Which layers are fused: stacks of consecutive layers.
+
+use super::Machine;
+use super::network::{Input, Network, Reach, Source};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// How a network is cut into stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Cuts {
+    /// Where the weights of a stack would exceed the largest weight memory on chip.
+    #[default]
+    Weights,
+    /// Nowhere.
+    All,
+    /// After every layer.
+    None,
+}
+
+/// Layers that run tile by tile, with the maps they read from outside.
+///
+/// Nodes are numbered: maps from outside first, then the layers.
+#[derive(Clone, Debug)]
+pub(super) struct Stack {
+    /// Layers, as positions in the network.
+    pub stages: Range<usize>,
+    pub outside: Vec<Outside>,
+    /// Per layer the maps it reads.
+    pub edges: Vec<Vec<Edge>>,
+}
+
+/// A map from outside.
+#[derive(Clone, Debug)]
+pub(super) struct Outside {
+    pub source: Source,
+    /// Least bits at one place that any reader needs (MODEL.md 5).
+    pub bits: u64,
+}
+
+/// A layer reads a map.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    /// Node of the map.
+    pub from: usize,
+    /// Per axis.
+    pub reach: [Reach; 2],
+    /// Bits at one place that the reader needs.
+    pub bits: u64,
+}
+
+impl Stack {
+    pub fn new(network: &Network, stages: Range<usize>) -> Self {
+        let mut bits: BTreeMap<Source, u64> = BTreeMap::new();
+        let is_outside = |input: &Input| !matches!(input.from, Source::Stage(from) if stages.contains(&from));
+        for stage in &network.stages[stages.clone()] {
+            for input in stage.inputs.iter().filter(|input| is_outside(input)) {
+                let here = stage.bits_per_place(input.operand);
+                bits.entry(input.from).and_modify(|least| *least = here.min(*least)).or_insert(here);
+            }
+        }
+        let outside: Vec<Outside> = bits.into_iter().map(|(source, bits)| Outside { source, bits }).collect();
+        let node = |source: Source| match source {
+            Source::Stage(from) if stages.contains(&from) => outside.len() + from - stages.start,
+            source => outside.iter().position(|one| one.source == source).expect("it was collected above"),
+        };
+        let edges = (network.stages[stages.clone()].iter())
+            .map(|stage| {
+                let edge = |input: &Input| {
+                    let whole = |axis: usize| match input.from {
+                        Source::Stage(from) => network.stages[from].extent(axis),
+                        Source::Outside(_) => 1,
+                    };
+                    Edge {
+                        from: node(input.from),
+                        reach: [0, 1].map(|axis| stage.reach(input, axis, whole(axis))),
+                        bits: stage.bits_per_place(input.operand),
+                    }
+                };
+                stage.inputs.iter().map(edge).collect()
+            })
+            .collect();
+        Self { stages, outside, edges }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.outside.len() + self.edges.len()
+    }
+
+    /// The node of a layer, counted within the stack.
+    pub fn node(&self, stage: usize) -> usize {
+        self.outside.len() + stage
+    }
+
+    /// Readers of a node within the stack: layer and position among what it reads.
+    pub fn readers(&self, node: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.edges.iter().enumerate().flat_map(move |(stage, edges)| {
+            edges.iter().enumerate().filter(move |(_, edge)| edge.from == node).map(move |(at, _)| (stage, at))
+        })
+    }
+}
+
+/// The last layers of all stacks but the last.
+pub fn cuts(network: &Network, machine: &Machine, cuts: Cuts) -> Vec<usize> {
+    let last = network.stages.len() - 1;
+    match cuts {
+        Cuts::All => Vec::new(),
+        Cuts::None => (0..last).collect(),
+        Cuts::Weights => by_weights(network, machine.weight_room()).into_iter().filter(|cut| *cut < last).collect(),
+    }
+}
+
+/// MODEL.md 5: units of layers between places where one map is alive, filled greedily.
+fn by_weights(network: &Network, room: u64) -> Vec<usize> {
+    let stages = &network.stages;
+    let readers = |at: usize| {
+        let inputs = stages.iter().flat_map(|stage| &stage.inputs);
+        inputs.filter(|input| input.from == Source::Stage(at)).count()
+    };
+    let (mut cuts, mut filled, mut start, mut branches) = (Vec::new(), 0, 0, 1_i64);
+    for at in 0..stages.len() {
+        branches -= stages[at].inputs.len() as i64 - 1;
+        if branches == 1 {
+            let weights: u64 = stages[start..=at].iter().map(|stage| stage.weight_bits()).sum();
+            let before = start.checked_sub(1);
+            if weights > room {
+                cuts.extend(before);
+                cuts.extend(start..=at);
+                filled = 0;
+            } else if filled + weights > room {
+                cuts.extend(before);
+                filled = weights;
+            } else {
+                filled += weights;
+            }
+            start = at + 1;
+        }
+        branches += readers(at) as i64 - 1;
+    }
+    cuts.dedup();
+    cuts
+}
+
+/// Ranges of layers between cuts.
+pub fn ranges(cuts: &[usize], stages: usize) -> Vec<Range<usize>> {
+    let ends: Vec<usize> = cuts.iter().map(|cut| cut + 1).chain([stages]).collect();
+    let starts = [0].into_iter().chain(ends.iter().copied());
+    starts.zip(&ends).map(|(start, end)| start..*end).collect()
+}

@@ -1,0 +1,265 @@
+//! The depth-first study against DeFiNES's recorded points (`tests/reference/defines`): structure, levels and
+//! copies exactly; energy and latency inside the tiles by our model.
+
+use millstream::accelerator::yaml::find;
+use millstream::cost::{CostTable, MappingConstraint, Objective, SearchOptions};
+use millstream::costing::constraint;
+use millstream::depth_first::network::{Input, Network, Source, Stage};
+use millstream::depth_first::stacks::{Cuts, cuts};
+use millstream::depth_first::study::{Point, Study, TileLayer};
+use millstream::depth_first::{Machine, Overlap, TileSize};
+use millstream::workload::nest::{LoopNest, NestOperand, Relation};
+use millstream::workload::{Dim, MemoryOperand};
+use rayon::prelude::*;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/defines").join(name)
+}
+
+#[derive(Deserialize)]
+struct NetworkRow {
+    name: String,
+    layers: Vec<LayerRow>,
+}
+
+#[derive(Deserialize)]
+struct LayerRow {
+    kind: String,
+    channels: u64,
+    depth: u64,
+    taps: u64,
+    stride: u64,
+    size: [u64; 2],
+    reads: Vec<i64>,
+}
+
+fn operand(name: &str, memory: MemoryOperand, indices: &[&str], bits: u64) -> NestOperand {
+    NestOperand {
+        name: name.to_owned(),
+        memory,
+        indices: indices.iter().map(|index| Dim::new(index)).collect(),
+        bits,
+        partial_bits: if memory == MemoryOperand::O { 16 } else { bits },
+        constant: name == "W",
+    }
+}
+
+impl LayerRow {
+    fn nest(&self) -> LoopNest {
+        use MemoryOperand::{I1, I2, O};
+        let [x, y] = self.size;
+        let size = |dim: &str| match dim {
+            "K" | "G" => self.channels,
+            "C" => self.depth,
+            "OX" => x,
+            "OY" => y,
+            "FX" | "FY" => self.taps,
+            _ => 1,
+        };
+        let input = ["B", if self.kind == "conv" { "C" } else { "G" }, "IY", "IX"];
+        let output = ["B", if self.kind == "conv" { "K" } else { "G" }, "OY", "OX"];
+        let (dims, operands): (&[&str], Vec<NestOperand>) = match self.kind.as_str() {
+            "conv" => (
+                &["B", "K", "C", "OY", "OX", "FY", "FX"],
+                vec![operand("W", I2, &["K", "C", "FY", "FX"], 8), operand("I", I1, &input, 8)],
+            ),
+            "depthwise" => (
+                &["B", "G", "OY", "OX", "FY", "FX"],
+                vec![operand("W", I2, &["G", "FY", "FX"], 8), operand("I", I1, &input, 8)],
+            ),
+            "pool" => (
+                &["B", "G", "OY", "OX", "FY", "FX"],
+                vec![operand("W", I2, &["FY", "FX"], 0), operand("I", I1, &input, 8)],
+            ),
+            "add" => (
+                &["B", "G", "OY", "OX"],
+                vec![operand("X", I1, &output, 8), operand("Y", I2, &output, 8)],
+            ),
+            other => panic!("{other}"),
+        };
+        let relation = |derived: &str, out: &str, tap: &str, outputs: u64| Relation {
+            derived: Dim::new(derived),
+            terms: [(Dim::new(out), self.stride), (Dim::new(tap), 1)],
+            extent: self.stride * (outputs - 1) + self.taps,
+        };
+        let relations = match self.kind.as_str() {
+            "add" => Vec::new(),
+            _ => vec![relation("IX", "OX", "FX", x), relation("IY", "OY", "FY", y)],
+        };
+        LoopNest {
+            operator: self.kind.clone(),
+            dims: dims.iter().map(|dim| (Dim::new(dim), size(dim))).collect(),
+            relations,
+            operands: [vec![operand("O", O, &output, 8)], operands].concat(),
+        }
+    }
+}
+
+/// A network with the spatial mapping of a core: depthwise layers unroll groups where others unroll channels.
+fn network(name: &str, machine: &Machine) -> Network {
+    let text = std::fs::read_to_string(file("networks.jsonl")).unwrap();
+    let rows = text.lines().map(|line| serde_json::from_str::<NetworkRow>(line).unwrap());
+    let row = rows.into_iter().find(|row| row.name == name).unwrap();
+    let stages = (row.layers.iter().enumerate())
+        .map(|(at, layer)| {
+            let nest = layer.nest();
+            let mut kind = machine.kind.clone();
+            if layer.kind != "conv" {
+                for (dim, _) in kind.dataflows.iter_mut().flat_map(|flow| &mut flow.unrolled) {
+                    if dim.0 == "K" {
+                        *dim = Dim::new("G");
+                    }
+                }
+            }
+            let constraint: MappingConstraint = constraint(None, &kind, &nest, false);
+            let operands = nest.operands.iter().enumerate().skip(1).filter(|(_, operand)| !operand.constant);
+            let from = |read: &i64| usize::try_from(*read).map_or(Source::Outside(0), Source::Stage);
+            let inputs = operands.zip(&layer.reads).map(|((operand, _), read)| Input { operand, from: from(read) });
+            Stage { name: at.to_string(), inputs: inputs.collect(), nest, constraint }
+        })
+        .collect();
+    Network { stages }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[allow(non_snake_case)]
+struct PointRow {
+    hw: String,
+    workload: String,
+    strategy: String,
+    tx: String,
+    ty: String,
+    mode: usize,
+    stack_cuts_after_layer: String,
+    energy_total_pJ: f64,
+    energy_copy_pJ: f64,
+    latency1: f64,
+    copy_cycles: u64,
+    n_tiles: u64,
+    n_tile_types: usize,
+    peak_alive_bits: u64,
+    peak_with_H_bits: Option<u64>,
+    peak_with_HV_bits: Option<u64>,
+    weights_bits_max_stack: u64,
+    H_cache_levels: String,
+    V_cache_levels: String,
+    W_top_levels: String,
+}
+
+fn points() -> Vec<PointRow> {
+    let mut reader = csv::Reader::from_path(file("points.csv")).unwrap();
+    reader.deserialize().map(Result::unwrap).collect()
+}
+
+fn options() -> SearchOptions {
+    SearchOptions { objective: Objective::Energy, spatial_mappings: 1, ..SearchOptions::default() }
+}
+
+fn machine(hardware: &str) -> Machine {
+    Machine::new(&find(&hardware.to_lowercase()).unwrap()).unwrap()
+}
+
+fn names(levels: &str) -> BTreeSet<String> {
+    levels.split('|').filter(|level| !level.is_empty()).map(str::to_owned).collect()
+}
+
+/// What differs between a recorded point and ours.
+fn differences(row: &PointRow, point: &Point, cuts: &[usize]) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut compare = |what: &str, theirs: String, ours: String| {
+        if theirs != ours {
+            differences.push(format!("{what} {theirs}, ours {ours}"));
+        }
+    };
+    let last = (row.strategy == "SL").then_some(point.stacks.concat().len() - 1);
+    let cuts: Vec<String> = cuts.iter().copied().chain(last).map(|cut| cut.to_string()).collect();
+    compare("cuts", row.stack_cuts_after_layer.clone(), cuts.join(" "));
+    compare("tiles", row.n_tiles.to_string(), point.tiles.to_string());
+    compare("types", row.n_tile_types.to_string(), point.tile_types.to_string());
+    compare("alive", row.peak_alive_bits.to_string(), point.peak_alive_bits.to_string());
+    compare("with columns", format!("{:?}", row.peak_with_H_bits), format!("{:?}", point.peak_with_columns_bits));
+    compare("with rows", format!("{:?}", row.peak_with_HV_bits), format!("{:?}", point.peak_with_rows_bits));
+    compare("weights", row.weights_bits_max_stack.to_string(), point.weight_bits.to_string());
+    compare("column levels", format!("{:?}", names(&row.H_cache_levels)), format!("{:?}", point.column_levels));
+    compare("row levels", format!("{:?}", names(&row.V_cache_levels)), format!("{:?}", point.row_levels));
+    compare("weight levels", format!("{:?}", names(&row.W_top_levels)), format!("{:?}", point.weight_levels));
+    compare("copy cycles", row.copy_cycles.to_string(), point.copy_cycles.to_string());
+    if (row.energy_copy_pJ - point.copy_energy_pj).abs() > 1e-9 * row.energy_copy_pJ {
+        compare("copy energy", row.energy_copy_pJ.to_string(), point.copy_energy_pj.to_string());
+    }
+    differences
+}
+
+#[test]
+fn all_points_have_the_recorded_structure() {
+    let table = CostTable::new();
+    let compared: Vec<(PointRow, Result<Point, String>, Vec<usize>)> = points().into_par_iter().map(|row| {
+        let machine = machine(&row.hw);
+        let network = network(&row.workload, &machine);
+        let rule = if row.strategy == "SL" { Cuts::None } else { Cuts::Weights };
+        let cuts = cuts(&network, &machine, rule);
+        let tables = CostTable::new();
+        let _ = &table as &CostTable;
+        let study = Study { network: &network, machine: &machine, cuts: &cuts, search: &options(), table: &tables };
+        let tile = format!("{}x{}", row.tx, row.ty).parse().unwrap_or(TileSize::Full);
+        let point = study.point(tile, Overlap::ALL[row.mode - 1]).map_err(|error| error.to_string());
+        (row, point, cuts)
+    }).collect();
+    let mut different = Vec::new();
+    for (row, point, cuts) in &compared {
+        let differences = match point {
+            Ok(point) => differences(row, point, cuts),
+            Err(error) => vec![error.clone()],
+        };
+        if let Ok(point) = point {
+            println!("{} {} {} {}x{} {}: E {:.4} L {:.4}", row.hw, row.workload, row.strategy, row.tx, row.ty, row.mode, point.energy_pj / row.energy_total_pJ, point.latency_cycles / row.latency1);
+        }
+        if !differences.is_empty() {
+            different.push(format!("{} {} {} {}x{} mode {}: {}", row.hw, row.workload, row.strategy, row.tx, row.ty, row.mode, differences.join("; ")));
+        }
+    }
+    assert!(different.is_empty(), "{} of {} points:\n{}", different.len(), compared.len(), different.join("\n"));
+}
+
+#[derive(Deserialize)]
+struct InsideRow {
+    overlap: String,
+    layers: Vec<InsideLayer>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+struct InsideLayer {
+    layer: Option<String>,
+    count: u64,
+    outputs: [u64; 2],
+    input_memory: Option<String>,
+    output_memory: String,
+    copies: Vec<(u64, String, String)>,
+    copy_energy_pj: f64,
+    copy_cycles: u64,
+}
+
+#[test]
+fn every_tile_of_three_points_is_as_recorded() {
+    let machine = machine("meta_prototype_df");
+    let network = network("fsrcnn", &machine);
+    let table = CostTable::new();
+    let study = Study { network: &network, machine: &machine, cuts: &[], search: &options(), table: &table };
+    for line in std::fs::read_to_string(file("inside.jsonl")).unwrap().lines() {
+        let row: InsideRow = serde_json::from_str(line).unwrap();
+        let overlap = Overlap::ALL.into_iter().find(|overlap| overlap.to_string() == row.overlap).unwrap();
+        let layers = study.layers(TileSize::Of(60, 72), overlap).unwrap();
+        assert_eq!(layers.len(), row.layers.len());
+        for (ours, theirs) in layers.iter().zip(&row.layers) {
+            let TileLayer { layer, count, outputs, input_memory, output_memory, copies, .. } = ours.clone();
+            let (copy_energy_pj, copy_cycles) = (theirs.copy_energy_pj, ours.copy_cycles);
+            let ours_row =
+                InsideLayer { layer, count, outputs, input_memory, output_memory, copies, copy_energy_pj, copy_cycles };
+            assert_eq!(&ours_row, theirs, "{overlap}");
+            assert!((ours.copy_energy_pj - theirs.copy_energy_pj).abs() <= 1e-9 * theirs.copy_energy_pj);
+        }
+    }
+}
