@@ -169,7 +169,12 @@ impl Costing<'_> {
 
 /// The mapping's spatial unrolling for a layer, else the core's own dataflow; array dimensions
 /// whose loop dimensions the nest lacks are left to the generator.
-pub fn constraint(entry: Option<&MappingEntry>, kind: &CoreKind, nest: &LoopNest, mix: bool) -> MappingConstraint {
+pub fn constraint(
+    entry: Option<&MappingEntry>,
+    kind: &CoreKind,
+    nest: &LoopNest,
+    mix: bool,
+) -> MappingConstraint {
     let given = entry.filter(|entry| !entry.spatial.is_empty());
     let fixed = given.map_or(&kind.dataflows, |entry| &entry.spatial);
     let known = |array_dim: &str| kind.array.dims.iter().any(|(name, _)| name == array_dim);

@@ -6,6 +6,7 @@
 mod check;
 mod compare;
 mod cost;
+mod fuse;
 mod input;
 mod line;
 mod output;
@@ -69,6 +70,11 @@ enum Command {
     /// Intra-core cost of every layer on every kind of core that may run it.
     #[command(after_help = "Example:\n  millstream cost -w resnet18 -a tpu_like --explain layer1.0.conv1")]
     Cost(Box<cost::CostArgs>),
+    /// Depth-first study of one core: tile sizes and overlap modes (DeFiNES's job).
+    #[command(
+        after_help = "Example:\n  millstream fuse -w fsrcnn -a meta_prototype_df --reference --tile 4x72,16x18,60x72,full"
+    )]
+    Fuse(Box<fuse::FuseArgs>),
     /// Policies side by side on the same costs: a table, and a chart of latency against energy.
     #[command(
         after_help = "Example:\n  millstream compare -w resnet18 -a tpu_like_quad_core --policies greedy,ilp -o out_compare"
@@ -123,6 +129,7 @@ fn execute(cli: &Cli, out: &mut Output) -> Result<(), Failure> {
         Command::Run(args) => run::run(args, format, cli.global.quiet, out),
         Command::Compare(args) => compare::run(args, format, out),
         Command::Cost(args) => cost::cost(args, format, out),
+        Command::Fuse(args) => fuse::fuse(args, format, out),
         Command::Check(args) => check::check(args, out),
         Command::Show(args) => show::show(args, format, out),
         Command::List => show::list(out),

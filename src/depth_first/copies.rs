@@ -77,7 +77,8 @@ pub(super) fn copied(machine: &Machine, copies: &[Copy]) -> Copied {
             time += taken;
         }
     }
-    let end = |work: &Work| if work.intervals > 1 { work.last.max(work.first + work.busy) } else { work.last };
+    let end =
+        |work: &Work| if work.intervals > 1 { work.last.max(work.first + work.busy) } else { work.last };
     total.cycles = ports.iter().map(|(_, work)| end(work)).max().unwrap_or(0);
     total
 }

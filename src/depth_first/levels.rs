@@ -2,8 +2,9 @@
 //!
 //! By tile size, first column or not, first row or not, caches get the lowest memory of maps that holds
 //! what is alive at once together with them, weights the lowest that holds all of the stack's. A tile
-//! leaves columns (rows) where the tile to the right (below) looks for them. (MODEL.md 6.5 has one level of
-//! rows for all tiles; the recorded copies of FSRCNN in tiles of 960x4 contradict it.)
+//! leaves columns where the tile to the right looks for them; rows lie where the last kind of tile, in the
+//! middle of the map, wants them. (MODEL.md 6.5 takes the highest memory that any tile wants; the
+//! recorded copies of FSRCNN in tiles of 960x4, whose first row alone would need DRAM, contradict it.)
 
 use super::geometry::Extents;
 use super::network::Network;
@@ -86,7 +87,14 @@ fn bands(whole: u64, tile: u64) -> Vec<Band> {
 }
 
 /// A stack's tiles.
-pub(super) fn plan(network: &Network, machine: &Machine, stack: &Stack, whole: [u64; 2], tile: [u64; 2], overlap: Overlap) -> Plan {
+pub(super) fn plan(
+    network: &Network,
+    machine: &Machine,
+    stack: &Stack,
+    whole: [u64; 2],
+    tile: [u64; 2],
+    overlap: Overlap,
+) -> Plan {
     let [columns, rows] = [0, 1].map(|axis| bands(whole[axis], tile[axis]));
     let widest = Extents::new(stack, 0, whole[0], false);
     let mut plan = Plan::default();
@@ -104,19 +112,19 @@ pub(super) fn plan(network: &Network, machine: &Machine, stack: &Stack, whole: [
         }
     }
     let at = |row: usize, column: usize| decided[row * columns.len() + column];
+    let rows_lie = decided.last().and_then(|levels| levels.rows);
     for (j, row) in rows.iter().enumerate() {
         for (i, column) in columns.iter().enumerate() {
             let here = at(j, i);
             // Behind a band of several comes the band itself.
             let right = if column.count > 1 { i } else { i + 1 };
-            let below = if row.count > 1 { j } else { j + 1 };
             let tile = TileType {
                 size: [column.size, row.size],
                 first: column.first && row.first,
                 leaves_columns: if column.last { None } else { at(j, right).columns },
                 finds_columns: here.columns.filter(|_| !column.first),
-                leaves_rows: if row.last { None } else { at(below, i).rows },
-                finds_rows: here.rows.filter(|_| !row.first),
+                leaves_rows: rows_lie.filter(|_| !row.last),
+                finds_rows: rows_lie.filter(|_| !row.first),
                 count: column.count * row.count,
             };
             plan.tiles += tile.count;
@@ -162,7 +170,8 @@ impl TileSizes<'_> {
         if overlap.keeps_rows() {
             peaks.with_rows += self.kept_rows();
             // Columns and rows in one memory share their corners.
-            let corner = |memory: usize| if memory == in_columns && !first_column { self.corners() } else { 0 };
+            let corner =
+                |memory: usize| if memory == in_columns && !first_column { self.corners() } else { 0 };
             let fits = |memory: usize| machine.capacity(memory) + corner(memory) >= peaks.with_rows;
             levels.rows = Some(machine.lowest(O, |memory| shared(memory) && fits(memory)));
         }
@@ -188,13 +197,17 @@ impl TileSizes<'_> {
         let stack = self.stack;
         let output = |stage: usize| {
             let node = stack.node(stage);
-            self.x.outputs[node] * self.y.outputs[node] * self.network.stages[stack.stages.start + stage].bits_per_place(0)
+            self.x.outputs[node]
+                * self.y.outputs[node]
+                * self.network.stages[stack.stages.start + stage].bits_per_place(0)
         };
         (0..stack.edges.len())
             .map(|stage| {
                 let reads = |node: usize| stack.edges[stage].iter().any(|edge| edge.from == node);
                 let input: u64 = (stack.edges[stage].iter().enumerate())
-                    .map(|(at, edge)| self.x.inputs[stage][at].span * self.y.inputs[stage][at].span * edge.bits)
+                    .map(|(at, edge)| {
+                        self.x.inputs[stage][at].span * self.y.inputs[stage][at].span * edge.bits
+                    })
                     .sum();
                 let later = |other: usize| stack.readers(stack.node(other)).any(|(reader, _)| reader > stage);
                 let waiting = (0..stage).filter(|other| !reads(stack.node(*other)) && later(*other));
@@ -210,18 +223,22 @@ impl TileSizes<'_> {
 
     /// Bits of the rows, over the whole width.
     fn kept_rows(&self) -> u64 {
-        let rows = self.per_layer(|stage, at| self.y.inputs[stage][at].overlap * self.widest.inputs[stage][at].span);
+        let rows =
+            self.per_layer(|stage, at| self.y.inputs[stage][at].overlap * self.widest.inputs[stage][at].span);
         rows.iter().sum()
     }
 
     fn corners(&self) -> u64 {
-        let corners = self.per_layer(|stage, at| self.x.inputs[stage][at].overlap * self.y.inputs[stage][at].overlap);
+        let corners =
+            self.per_layer(|stage, at| self.x.inputs[stage][at].overlap * self.y.inputs[stage][at].overlap);
         corners.iter().sum()
     }
 
     fn per_layer(&self, places: impl Fn(usize, usize) -> u64) -> Vec<u64> {
         (self.stack.edges.iter().enumerate())
-            .map(|(stage, edges)| edges.iter().enumerate().map(|(at, edge)| places(stage, at) * edge.bits).sum())
+            .map(|(stage, edges)| {
+                edges.iter().enumerate().map(|(at, edge)| places(stage, at) * edge.bits).sum()
+            })
             .collect()
     }
 
@@ -231,7 +248,9 @@ impl TileSizes<'_> {
         let inside = |stage: usize| {
             let edges = self.stack.edges[stage].iter().enumerate();
             let outside = edges.filter(|(_, edge)| edge.from < self.stack.outside.len());
-            let outside = outside.map(|(at, edge)| self.x.inputs[stage][at].overlap * self.y.inputs[stage][at].span * edge.bits);
+            let outside = outside.map(|(at, edge)| {
+                self.x.inputs[stage][at].overlap * self.y.inputs[stage][at].span * edge.bits
+            });
             kept[stage] - outside.sum::<u64>()
         };
         let (mut grown, mut peak) = (0, 0);

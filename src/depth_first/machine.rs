@@ -21,7 +21,9 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
     /// Several cores, or none.
-    #[error("a depth-first study is about one core; `{accelerator}` has {cores} that compute: name a lone core")]
+    #[error(
+        "a depth-first study is about one core; `{accelerator}` has {cores} that compute: name a lone core"
+    )]
     Cores {
         /// Accelerator.
         accelerator: String,
@@ -122,28 +124,34 @@ impl Machine {
     }
 
     /// The port through which an operand moves.
-    pub(super) fn port(&self, memory: usize, operand: MemoryOperand, direction: Direction) -> Option<(usize, &Port)> {
+    pub(super) fn port(
+        &self,
+        memory: usize,
+        operand: MemoryOperand,
+        direction: Direction,
+    ) -> Option<(usize, &Port)> {
         let ports = self.hierarchy.memories[memory].ports.iter().enumerate();
         ports.into_iter().find(|(_, port)| port.allocation.contains(&(operand, direction)))
     }
 
-    /// The memories up to `tops` (of I1, I2, O). With `second_map` the second input is a map: it
-    /// lies in the memories of the first (MODEL.md 12).
-    pub(super) fn up_to(&self, tops: [usize; 3], second_map: bool) -> Hierarchy {
+    /// The memories up to `tops` (of I1, I2, O), for I1 without its `bypassed` lowest ones. With
+    /// `second_map` the second input is a map: it lies in the memories of the first (MODEL.md 12).
+    pub(super) fn up_to(&self, tops: [usize; 3], second_map: bool, bypassed: usize) -> Hierarchy {
         let mut hierarchy = self.hierarchy.clone();
         if second_map {
             for memory in &mut hierarchy.memories {
                 attach_second_map(memory);
             }
         }
-        let top = |operand: MemoryOperand| match (operand, second_map) {
-            (I2, true) => tops[slot(I1)],
-            (operand, _) => tops[slot(operand)],
+        let holds = |at: usize, operand: MemoryOperand| {
+            let like = if operand == I2 && second_map { I1 } else { operand };
+            let low = like == I1 && self.levels(I1)[..bypassed].contains(&at);
+            at <= tops[slot(like)] && !low
         };
         for (at, memory) in hierarchy.memories.iter_mut().enumerate() {
-            memory.operands.retain(|operand| at <= top(*operand));
+            memory.operands.retain(|operand| holds(at, *operand));
             for port in &mut memory.ports {
-                port.allocation.retain(|(operand, _)| at <= top(*operand));
+                port.allocation.retain(|(operand, _)| holds(at, *operand));
             }
         }
         hierarchy.memories.retain(|memory| !memory.operands.is_empty());

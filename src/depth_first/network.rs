@@ -1,9 +1,9 @@
 //! The network of a depth-first study: layers with the maps they read, and how far they reach in them.
 
-use crate::cn::refine::class_of_box;
-use crate::costing::constraint;
 use crate::accelerator::CoreKind;
+use crate::cn::refine::class_of_box;
 use crate::cost::MappingConstraint;
+use crate::costing::constraint;
 use crate::mapping::Mapping;
 use crate::workload::nest::{LoopNest, NestOperand};
 use crate::workload::{Dim, LayoutMap, Origin, Workload};
@@ -106,7 +106,9 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// Why a workload has no depth-first study.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("layer {layer} reads its input through {operator}: a depth-first study follows maps from layer to layer")]
+#[error(
+    "layer {layer} reads its input through {operator}: a depth-first study follows maps from layer to layer"
+)]
 pub struct NetworkError {
     /// The layer.
     pub layer: String,
@@ -120,7 +122,12 @@ impl Network {
     /// # Errors
     /// [`NetworkError`] for layout operators that rearrange maps. Reshaping is followed where the
     /// reader needs the whole map anyway.
-    pub fn new(workload: &Workload, kind: &CoreKind, mapping: &Mapping, mix: bool) -> Result<Self, NetworkError> {
+    pub fn new(
+        workload: &Workload,
+        kind: &CoreKind,
+        mapping: &Mapping,
+        mix: bool,
+    ) -> Result<Self, NetworkError> {
         let mut outside: Vec<crate::ids::TensorId> = Vec::new();
         let mut stages = Vec::with_capacity(workload.layers.len());
         for layer in &workload.layers {
@@ -144,9 +151,13 @@ impl Network {
                         Origin::Constant => break None,
                         Origin::Layout(at) => {
                             let layout = &workload.layouts[at as usize];
-                            let followed = layout.map == LayoutMap::Reshape && !has_axes(&nest.operands[operand], &nest);
+                            let followed =
+                                layout.map == LayoutMap::Reshape && !has_axes(&nest.operands[operand], &nest);
                             if !followed {
-                                return Err(NetworkError { layer: layer.name.clone(), operator: layout.operator.clone() });
+                                return Err(NetworkError {
+                                    layer: layer.name.clone(),
+                                    operator: layout.operator.clone(),
+                                });
                             }
                             tensor = layout.inputs[0];
                         }
@@ -198,7 +209,8 @@ impl Stage {
     /// Bits of an input at one place of both axes.
     pub fn bits_per_place(&self, operand: usize) -> u64 {
         let operand = &self.nest.operands[operand];
-        let off = operand.indices.iter().filter(|index| AXES.iter().all(|axis| !on_axis(&self.nest, index, axis)));
+        let off =
+            operand.indices.iter().filter(|index| AXES.iter().all(|axis| !on_axis(&self.nest, index, axis)));
         off.map(|index| self.size(index)).product::<u64>() * operand.bits
     }
 
@@ -211,7 +223,9 @@ impl Stage {
     pub fn weight_bits(&self) -> u64 {
         let constants = self.nest.operands.iter().filter(|operand| operand.constant);
         constants
-            .map(|operand| operand.indices.iter().map(|index| self.size(index)).product::<u64>() * operand.bits)
+            .map(|operand| {
+                operand.indices.iter().map(|index| self.size(index)).product::<u64>() * operand.bits
+            })
             .sum()
     }
 
@@ -230,7 +244,8 @@ impl Stage {
             for (axis, needed) in AXES.iter().zip(needed) {
                 let indices = &self.nest.operands[input.operand].indices;
                 let moved = nest.relations.iter_mut().filter(|relation| {
-                    indices.contains(&relation.derived) && relation.terms.iter().any(|(dim, _)| dim.0 == *axis)
+                    indices.contains(&relation.derived)
+                        && relation.terms.iter().any(|(dim, _)| dim.0 == *axis)
                 });
                 moved.for_each(|relation| relation.extent = *needed);
             }

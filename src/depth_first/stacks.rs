@@ -95,7 +95,11 @@ impl Stack {
     /// Readers of a node within the stack: layer and position among what it reads.
     pub fn readers(&self, node: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.edges.iter().enumerate().flat_map(move |(stage, edges)| {
-            edges.iter().enumerate().filter(move |(_, edge)| edge.from == node).map(move |(at, _)| (stage, at))
+            edges
+                .iter()
+                .enumerate()
+                .filter(move |(_, edge)| edge.from == node)
+                .map(move |(at, _)| (stage, at))
         })
     }
 }
@@ -106,7 +110,9 @@ pub fn cuts(network: &Network, machine: &Machine, cuts: Cuts) -> Vec<usize> {
     match cuts {
         Cuts::All => Vec::new(),
         Cuts::None => (0..last).collect(),
-        Cuts::Weights => by_weights(network, machine.weight_room()).into_iter().filter(|cut| *cut < last).collect(),
+        Cuts::Weights => {
+            by_weights(network, machine.weight_room()).into_iter().filter(|cut| *cut < last).collect()
+        }
     }
 }
 

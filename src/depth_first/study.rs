@@ -3,7 +3,8 @@
 //! Each layer of a tile reads its maps from the lowest memory that holds all of them and leaves its output
 //! in the lowest that holds it (beside the inputs, if they lie there too), the last one in DRAM. Weights come
 //! from DRAM for the first tile of a stack, later from where they fit. If no mapping fits, the output
-//! goes one memory higher, then the inputs, then both, and so on (MODEL.md 6).
+//! goes one memory higher, then the inputs, then both, and so on (MODEL.md 6). If then nothing fits, the
+//! lowest memories of maps are bypassed: two maps to be added may be too much for one of 1 KiB.
 
 use super::copies::{Copied, Copy, copied};
 use super::geometry::Extents;
@@ -41,6 +42,8 @@ pub struct TileKey {
     stage: usize,
     /// Memories up to which I1, I2 and O may go.
     tops: [usize; 3],
+    /// Lowest memories of I1 that it does without.
+    bypassed: usize,
 }
 
 /// A point that has no schedule.
@@ -159,7 +162,12 @@ impl Study<'_> {
         Ok(all)
     }
 
-    fn stack(&self, stages: Range<usize>, tile: TileSize, overlap: Overlap) -> Result<(Stack, Plan, Vec<TileLayer>), PointError> {
+    fn stack(
+        &self,
+        stages: Range<usize>,
+        tile: TileSize,
+        overlap: Overlap,
+    ) -> Result<(Stack, Plan, Vec<TileLayer>), PointError> {
         let stack = Stack::new(self.network, stages);
         let whole = self.map(stack.stages.end - 1);
         let plan = plan(self.network, self.machine, &stack, whole, tile.within(whole), overlap);
@@ -177,7 +185,13 @@ impl Study<'_> {
         [0, 1].map(|axis| Extents::new(&all, axis, last.extent(axis), false).outputs[all.node(stage)])
     }
 
-    fn tile(&self, stack: &Stack, plan: &Plan, tile: &TileType, layers: &mut Vec<TileLayer>) -> Result<(), PointError> {
+    fn tile(
+        &self,
+        stack: &Stack,
+        plan: &Plan,
+        tile: &TileType,
+        layers: &mut Vec<TileLayer>,
+    ) -> Result<(), PointError> {
         let x = Extents::new(stack, 0, tile.size[0], tile.finds_columns.is_some());
         let y = Extents::new(stack, 1, tile.size[1], tile.finds_rows.is_some());
         let running = Running { study: self, stack, plan, tile, x: &x, y: &y };
@@ -195,11 +209,11 @@ impl Study<'_> {
         Ok(())
     }
 
-    fn cost(&self, stage: usize, nest: LoopNest, tops: [usize; 3]) -> SharedCost {
-        let key = TileKey { nest, stage, tops };
+    fn cost(&self, stage: usize, nest: LoopNest, tops: [usize; 3], bypassed: usize) -> SharedCost {
+        let key = TileKey { nest, stage, tops, bypassed };
         let description = &self.network.stages[stage];
         self.table.get(&key, || {
-            let hierarchy = self.machine.up_to(tops, description.inputs.len() > 1);
+            let hierarchy = self.machine.up_to(tops, description.inputs.len() > 1, bypassed);
             search(&key.nest, &hierarchy, &self.machine.kind.name, &description.constraint, self.search)
         })
     }
@@ -234,7 +248,8 @@ impl Running<'_> {
         let machine = self.study.machine;
         let bits = self.bits(node);
         let place = machine.lowest(I1, |memory| machine.capacity(memory) >= bits);
-        let loads = (place != machine.dram()).then_some(Copy { bits, from: (I1, machine.dram()), to: (I1, place) });
+        let loads =
+            (place != machine.dram()).then_some(Copy { bits, from: (I1, machine.dram()), to: (I1, place) });
         let copies: Vec<Copy> = loads.into_iter().collect();
         (place, self.record(node, None, (None, place), &copies, None))
     }
@@ -262,23 +277,29 @@ impl Running<'_> {
         let position = self.stack.stages.start + stage;
         let nest = self.study.network.stages[position].tile(self.outputs(node), &needed);
         let mut failed = None;
-        for (inputs_up, output_up) in raises(machine.levels(I1).len().max(machine.levels(O).len())) {
+        let levels = machine.levels(I1).len().max(machine.levels(O).len());
+        let bypasses = (1..machine.levels(I1).len()).map(|bypassed| (0, 0, bypassed));
+        for (inputs_up, output_up, bypassed) in
+            raises(levels).into_iter().map(|(i, o)| (i, o, 0)).chain(bypasses)
+        {
             let (Some(input), Some(output)) =
                 (machine.above(I1, lowest_input, inputs_up), machine.above(O, lowest_output, output_up))
             else {
                 continue;
             };
-            match self.study.cost(position, nest.clone(), [input, weights, output]) {
+            match self.study.cost(position, nest.clone(), [input, weights, output], bypassed) {
                 Ok(cost) => {
                     let copies = self.copies(stage, places, input);
-                    return Ok((output, self.record(node, Some(stage), (Some(input), output), &copies, Some(cost))));
+                    let record = self.record(node, Some(stage), (Some(input), output), &copies, Some(cost));
+                    return Ok((output, record));
                 }
-                Err(error) => {
-                    failed.get_or_insert(error);
-                }
+                Err(error) => drop(failed.get_or_insert(error)),
             }
         }
-        let source = failed.map_or(CostError::NoSpatialMapping { core: machine.kind.name.clone() }, |error| (*error).clone());
+        let source = failed
+            .map_or(CostError::NoSpatialMapping { core: machine.kind.name.clone() }, |error| {
+                (*error).clone()
+            });
         let [columns, rows] = self.outputs(node);
         let layer = self.study.network.stages[position].name.clone();
         Err(PointError { layer, columns, rows, source: Box::new(source) })
@@ -318,7 +339,9 @@ impl Running<'_> {
         let [columns, rows] = self.outputs(node);
         let at_a_place = self.study.network.stages[self.stack.stages.start + stage].bits_per_place(0);
         // A tile narrower than what is kept adds what is new.
-        let keep = |kept: u64, computed: u64, found: Option<usize>| if found.is_some() { kept.min(computed) } else { kept };
+        let keep = |kept: u64, computed: u64, found: Option<usize>| {
+            if found.is_some() { kept.min(computed) } else { kept }
+        };
         let kept_columns = keep(self.x.keep[node], columns, self.tile.finds_columns);
         let kept_rows = keep(self.y.keep[node], rows, self.tile.finds_rows);
         let mut written = 0;
@@ -327,7 +350,11 @@ impl Running<'_> {
             written = kept_rows;
         }
         if let Some(memory) = self.tile.leaves_columns.filter(|memory| *memory != place && kept_columns > 0) {
-            copies.push(Copy { bits: kept_columns * (rows - written) * at_a_place, from: (O, place), to: (O, memory) });
+            copies.push(Copy {
+                bits: kept_columns * (rows - written) * at_a_place,
+                from: (O, place),
+                to: (O, memory),
+            });
         }
     }
 

@@ -4,6 +4,7 @@
 //! `timing.json` and nowhere else, so that equal inputs give equal bytes in all other files.
 
 pub mod comparison;
+pub mod depth_first;
 pub mod inputs;
 pub mod movement;
 pub mod saved;

@@ -74,10 +74,9 @@ impl LayerRow {
                 &["B", "G", "OY", "OX", "FY", "FX"],
                 vec![operand("W", I2, &["FY", "FX"], 0), operand("I", I1, &input, 8)],
             ),
-            "add" => (
-                &["B", "G", "OY", "OX"],
-                vec![operand("X", I1, &output, 8), operand("Y", I2, &output, 8)],
-            ),
+            "add" => {
+                (&["B", "G", "OY", "OX"], vec![operand("X", I1, &output, 8), operand("Y", I2, &output, 8)])
+            }
             other => panic!("{other}"),
         };
         let relation = |derived: &str, out: &str, tap: &str, outputs: u64| Relation {
@@ -117,7 +116,8 @@ fn network(name: &str, machine: &Machine) -> Network {
             let constraint: MappingConstraint = constraint(None, &kind, &nest, false);
             let operands = nest.operands.iter().enumerate().skip(1).filter(|(_, operand)| !operand.constant);
             let from = |read: &i64| usize::try_from(*read).map_or(Source::Outside(0), Source::Stage);
-            let inputs = operands.zip(&layer.reads).map(|((operand, _), read)| Input { operand, from: from(read) });
+            let inputs =
+                operands.zip(&layer.reads).map(|((operand, _), read)| Input { operand, from: from(read) });
             Stage { name: at.to_string(), inputs: inputs.collect(), nest, constraint }
         })
         .collect();
@@ -180,10 +180,18 @@ fn differences(row: &PointRow, point: &Point, cuts: &[usize]) -> Vec<String> {
     compare("tiles", row.n_tiles.to_string(), point.tiles.to_string());
     compare("types", row.n_tile_types.to_string(), point.tile_types.to_string());
     compare("alive", row.peak_alive_bits.to_string(), point.peak_alive_bits.to_string());
-    compare("with columns", format!("{:?}", row.peak_with_H_bits), format!("{:?}", point.peak_with_columns_bits));
+    compare(
+        "with columns",
+        format!("{:?}", row.peak_with_H_bits),
+        format!("{:?}", point.peak_with_columns_bits),
+    );
     compare("with rows", format!("{:?}", row.peak_with_HV_bits), format!("{:?}", point.peak_with_rows_bits));
     compare("weights", row.weights_bits_max_stack.to_string(), point.weight_bits.to_string());
-    compare("column levels", format!("{:?}", names(&row.H_cache_levels)), format!("{:?}", point.column_levels));
+    compare(
+        "column levels",
+        format!("{:?}", names(&row.H_cache_levels)),
+        format!("{:?}", point.column_levels),
+    );
     compare("row levels", format!("{:?}", names(&row.V_cache_levels)), format!("{:?}", point.row_levels));
     compare("weight levels", format!("{:?}", names(&row.W_top_levels)), format!("{:?}", point.weight_levels));
     compare("copy cycles", row.copy_cycles.to_string(), point.copy_cycles.to_string());
@@ -196,18 +204,27 @@ fn differences(row: &PointRow, point: &Point, cuts: &[usize]) -> Vec<String> {
 #[test]
 fn all_points_have_the_recorded_structure() {
     let table = CostTable::new();
-    let compared: Vec<(PointRow, Result<Point, String>, Vec<usize>)> = points().into_par_iter().map(|row| {
-        let machine = machine(&row.hw);
-        let network = network(&row.workload, &machine);
-        let rule = if row.strategy == "SL" { Cuts::None } else { Cuts::Weights };
-        let cuts = cuts(&network, &machine, rule);
-        let tables = CostTable::new();
-        let _ = &table as &CostTable;
-        let study = Study { network: &network, machine: &machine, cuts: &cuts, search: &options(), table: &tables };
-        let tile = format!("{}x{}", row.tx, row.ty).parse().unwrap_or(TileSize::Full);
-        let point = study.point(tile, Overlap::ALL[row.mode - 1]).map_err(|error| error.to_string());
-        (row, point, cuts)
-    }).collect();
+    let compared: Vec<(PointRow, Result<Point, String>, Vec<usize>)> = points()
+        .into_par_iter()
+        .map(|row| {
+            let machine = machine(&row.hw);
+            let network = network(&row.workload, &machine);
+            let rule = if row.strategy == "SL" { Cuts::None } else { Cuts::Weights };
+            let cuts = cuts(&network, &machine, rule);
+            let tables = CostTable::new();
+            let _ = &table as &CostTable;
+            let study = Study {
+                network: &network,
+                machine: &machine,
+                cuts: &cuts,
+                search: &options(),
+                table: &tables,
+            };
+            let tile = format!("{}x{}", row.tx, row.ty).parse().unwrap_or(TileSize::Full);
+            let point = study.point(tile, Overlap::ALL[row.mode - 1]).map_err(|error| error.to_string());
+            (row, point, cuts)
+        })
+        .collect();
     let mut different = Vec::new();
     for (row, point, cuts) in &compared {
         let differences = match point {
@@ -215,13 +232,38 @@ fn all_points_have_the_recorded_structure() {
             Err(error) => vec![error.clone()],
         };
         if let Ok(point) = point {
-            println!("{} {} {} {}x{} {}: E {:.4} L {:.4}", row.hw, row.workload, row.strategy, row.tx, row.ty, row.mode, point.energy_pj / row.energy_total_pJ, point.latency_cycles / row.latency1);
+            println!(
+                "{} {} {} {}x{} {}: E {:.4} L {:.4}",
+                row.hw,
+                row.workload,
+                row.strategy,
+                row.tx,
+                row.ty,
+                row.mode,
+                point.energy_pj / row.energy_total_pJ,
+                point.latency_cycles / row.latency1
+            );
         }
         if !differences.is_empty() {
-            different.push(format!("{} {} {} {}x{} mode {}: {}", row.hw, row.workload, row.strategy, row.tx, row.ty, row.mode, differences.join("; ")));
+            different.push(format!(
+                "{} {} {} {}x{} mode {}: {}",
+                row.hw,
+                row.workload,
+                row.strategy,
+                row.tx,
+                row.ty,
+                row.mode,
+                differences.join("; ")
+            ));
         }
     }
-    assert!(different.is_empty(), "{} of {} points:\n{}", different.len(), compared.len(), different.join("\n"));
+    assert!(
+        different.is_empty(),
+        "{} of {} points:\n{}",
+        different.len(),
+        compared.len(),
+        different.join("\n")
+    );
 }
 
 #[derive(Deserialize)]
@@ -256,8 +298,16 @@ fn every_tile_of_three_points_is_as_recorded() {
         for (ours, theirs) in layers.iter().zip(&row.layers) {
             let TileLayer { layer, count, outputs, input_memory, output_memory, copies, .. } = ours.clone();
             let (copy_energy_pj, copy_cycles) = (theirs.copy_energy_pj, ours.copy_cycles);
-            let ours_row =
-                InsideLayer { layer, count, outputs, input_memory, output_memory, copies, copy_energy_pj, copy_cycles };
+            let ours_row = InsideLayer {
+                layer,
+                count,
+                outputs,
+                input_memory,
+                output_memory,
+                copies,
+                copy_energy_pj,
+                copy_cycles,
+            };
             assert_eq!(&ours_row, theirs, "{overlap}");
             assert!((ours.copy_energy_pj - theirs.copy_energy_pj).abs() <= 1e-9 * theirs.copy_energy_pj);
         }

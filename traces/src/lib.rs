@@ -8,6 +8,7 @@
 //!           ├─> perfetto::write                      a trace to zoom into (ui.perfetto.dev, chrome://tracing)
 //!           └─> csv::slices                          a table for scripts
 //! Scatter  ───> scatter::draw_svg, scatter::draw_png   points and fronts of two quantities
+//! Heatmap  ───> heatmap::draw_svg, heatmap::draw_png   one quantity over two parameters
 //! ```
 //!
 //! Each arrow is a pure function of a [`Timeline`]; callers write the files. Same timeline, same bytes out, on every
@@ -38,6 +39,7 @@ mod columns;
 pub mod csv;
 mod font;
 pub mod gantt;
+pub mod heatmap;
 mod lanes;
 mod palette;
 pub mod perfetto;

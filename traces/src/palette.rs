@@ -69,7 +69,8 @@ pub fn edge_color(color: Color) -> Color {
     mix(color, BLACK, 0.35)
 }
 
-fn ramp(position: f64) -> Color {
+/// viridis, from 0 to nearly its brightest at 1.
+pub fn ramp(position: f64) -> Color {
     let scaled = position.clamp(0.0, 1.0) * BRIGHTEST * (RAMP.len() - 1) as f64;
     let below = (scaled as usize).min(RAMP.len() - 2);
     mix(RAMP[below], RAMP[below + 1], scaled - below as f64)

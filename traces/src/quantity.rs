@@ -31,6 +31,18 @@ pub fn percentage(part: u64, whole: u64) -> String {
     }
 }
 
+/// At most two decimals and a suffix: `1.65M`.
+pub fn short(value: f64) -> String {
+    let suffixes = ["", "k", "M", "G", "T", "P"];
+    let (mut value, mut at) = (value, 0);
+    while value.abs() >= 1000.0 && at + 1 < suffixes.len() {
+        value /= 1000.0;
+        at += 1;
+    }
+    let digits = format!("{value:.2}");
+    format!("{}{}", digits.trim_end_matches('0').trim_end_matches('.'), suffixes[at])
+}
+
 fn scaled(value: f64, base: f64, prefixes: &[&str], space: &str) -> String {
     let mut scaled = value;
     let mut prefix = 0;
@@ -65,6 +77,11 @@ mod tests {
         assert_eq!(amount(42, "packets"), "42 packets");
         assert_eq!(amount(12_345, "flits"), "12.3k flits");
         assert_eq!(amount(7, ""), "7");
+    }
+
+    #[test]
+    fn short_numbers_keep_two_decimals() {
+        assert_eq!((short(1_650_000.0), short(20.0)), ("1.65M".to_owned(), "20".to_owned()));
     }
 
     #[test]

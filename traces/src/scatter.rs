@@ -12,6 +12,7 @@ use crate::font::{BITMAP_SIZE_PER_EM, SVG_SIZE_PER_EM, font};
 use crate::gantt::GanttError;
 use crate::palette::category_color;
 use crate::png;
+use crate::quantity::short;
 
 /// Values that span more than this factor get a logarithmic axis.
 const DECADE: f64 = 10.0;
@@ -234,18 +235,6 @@ fn stairs(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     corners
 }
 
-/// At most four digits and a suffix: `1.65M`.
-fn short(value: f64) -> String {
-    let suffixes = ["", "k", "M", "G", "T", "P"];
-    let (mut value, mut at) = (value, 0);
-    while value.abs() >= 1000.0 && at + 1 < suffixes.len() {
-        value /= 1000.0;
-        at += 1;
-    }
-    let digits = format!("{value:.2}");
-    format!("{}{}", digits.trim_end_matches('0').trim_end_matches('.'), suffixes[at])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,7 +278,5 @@ mod tests {
     #[test]
     fn stairs_turn_at_every_point() {
         assert_eq!(stairs(&[(1.0, 5.0), (2.0, 3.0)]), [(1.0, 5.0), (2.0, 5.0), (2.0, 3.0)]);
-        assert_eq!(short(1_650_000.0), "1.65M");
-        assert_eq!(short(20.0), "20");
     }
 }

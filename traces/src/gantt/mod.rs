@@ -12,9 +12,9 @@ mod axis;
 mod frame;
 mod legend;
 mod panels;
-mod render;
+pub(crate) mod render;
 mod rows;
-mod scene;
+pub(crate) mod scene;
 mod select;
 
 use thiserror::Error;
