@@ -1,6 +1,6 @@
 //! The network of a depth-first study: layers with the maps they read, and how far they reach in them.
 
-use crate::accelerator::CoreKind;
+use crate::accelerator::{ArrayMapping, CoreKind};
 use crate::cn::refine::class_of_box;
 use crate::cost::MappingConstraint;
 use crate::costing::constraint;
@@ -165,11 +165,28 @@ impl Network {
                 };
                 inputs.extend(from.map(|from| Input { operand, from }));
             }
-            let constraint = constraint(mapping.entry(layer), kind, &nest, mix);
+            let constraint = match mapping.entry(layer) {
+                Some(entry) => constraint(Some(entry), kind, &nest, mix),
+                None => dataflow(kind, &nest),
+            };
             stages.push(Stage { name: layer.name.clone(), nest, inputs, constraint });
         }
         Ok(Self { stages })
     }
+}
+
+/// The core's dataflow as the reference's networks have it: where a layer lacks the channels K, its groups take
+/// their place; array dimensions whose loops a layer lacks stay idle.
+pub fn dataflow(kind: &CoreKind, nest: &LoopNest) -> MappingConstraint {
+    let fixed = kind.dataflows.iter().map(|flow| {
+        let unrolled = flow.unrolled.iter().map(|(dim, factor)| match dim.0.as_str() {
+            _ if nest.size(dim) > 1 => (dim.clone(), *factor),
+            "K" if nest.size(&Dim::new("G")) > 1 => (Dim::new("G"), *factor),
+            _ => (dim.clone(), 1.0),
+        });
+        ArrayMapping { array_dim: flow.array_dim.clone(), unrolled: unrolled.collect() }
+    });
+    MappingConstraint { fixed: fixed.collect(), ..MappingConstraint::default() }
 }
 
 fn has_axes(operand: &NestOperand, nest: &LoopNest) -> bool {

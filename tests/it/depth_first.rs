@@ -2,13 +2,15 @@
 //! copies exactly; energy and latency inside the tiles by our model.
 
 use millstream::accelerator::yaml::find;
-use millstream::cost::{CostTable, MappingConstraint, Objective, SearchOptions};
-use millstream::costing::constraint;
-use millstream::depth_first::network::{Input, Network, Source, Stage};
+use millstream::cost::{CostTable, Objective, SearchOptions};
+use millstream::depth_first::network::{Input, Network, Source, Stage, dataflow};
 use millstream::depth_first::stacks::{Cuts, cuts};
 use millstream::depth_first::study::{Point, Study, TileLayer};
 use millstream::depth_first::{Machine, Overlap, TileSize};
+use millstream::library;
+use millstream::mapping::Mapping;
 use millstream::workload::nest::{LoopNest, NestOperand, Relation};
+use millstream::workload::onnx::{self, ReadOptions};
 use millstream::workload::{Dim, MemoryOperand};
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -105,15 +107,7 @@ fn network(name: &str, machine: &Machine) -> Network {
     let stages = (row.layers.iter().enumerate())
         .map(|(at, layer)| {
             let nest = layer.nest();
-            let mut kind = machine.kind.clone();
-            if layer.kind != "conv" {
-                for (dim, _) in kind.dataflows.iter_mut().flat_map(|flow| &mut flow.unrolled) {
-                    if dim.0 == "K" {
-                        *dim = Dim::new("G");
-                    }
-                }
-            }
-            let constraint: MappingConstraint = constraint(None, &kind, &nest, false);
+            let constraint = dataflow(&machine.kind, &nest);
             let operands = nest.operands.iter().enumerate().skip(1).filter(|(_, operand)| !operand.constant);
             let from = |read: &i64| usize::try_from(*read).map_or(Source::Outside(0), Source::Stage);
             let inputs =
@@ -201,69 +195,77 @@ fn differences(row: &PointRow, point: &Point, cuts: &[usize]) -> Vec<String> {
     differences
 }
 
-#[test]
-fn all_points_have_the_recorded_structure() {
-    let table = CostTable::new();
-    let compared: Vec<(PointRow, Result<Point, String>, Vec<usize>)> = points()
-        .into_par_iter()
+/// A recorded point, ours, and the cuts.
+fn compared() -> Vec<(PointRow, Point, Vec<usize>)> {
+    (points().into_par_iter())
         .map(|row| {
             let machine = machine(&row.hw);
             let network = network(&row.workload, &machine);
             let rule = if row.strategy == "SL" { Cuts::None } else { Cuts::Weights };
             let cuts = cuts(&network, &machine, rule);
-            let tables = CostTable::new();
-            let _ = &table as &CostTable;
-            let study = Study {
-                network: &network,
-                machine: &machine,
-                cuts: &cuts,
-                search: &options(),
-                table: &tables,
-            };
+            let table = CostTable::new();
+            let options = options();
+            let study =
+                Study { network: &network, machine: &machine, cuts: &cuts, search: &options, table: &table };
             let tile = format!("{}x{}", row.tx, row.ty).parse().unwrap_or(TileSize::Full);
-            let point = study.point(tile, Overlap::ALL[row.mode - 1]).map_err(|error| error.to_string());
+            let point = study.point(tile, Overlap::ALL[row.mode - 1]).unwrap();
             (row, point, cuts)
         })
-        .collect();
+        .collect()
+}
+
+/// Cuts, tiles and their types, live and cached bits, memories of caches and weights, energy and cycles of
+/// copies, on five accelerators and networks. With each layer a stack of its own DeFiNES records 100 MB of live
+/// maps for ResNet-18, whose largest layer reads and writes 7.7 MB; no rule of MODEL.md gives that.
+#[test]
+fn all_points_have_the_recorded_structure() {
     let mut different = Vec::new();
-    for (row, point, cuts) in &compared {
-        let differences = match point {
-            Ok(point) => differences(row, point, cuts),
-            Err(error) => vec![error.clone()],
-        };
-        if let Ok(point) = point {
-            println!(
-                "{} {} {} {}x{} {}: E {:.4} L {:.4}",
-                row.hw,
-                row.workload,
-                row.strategy,
-                row.tx,
-                row.ty,
-                row.mode,
-                point.energy_pj / row.energy_total_pJ,
-                point.latency_cycles / row.latency1
-            );
-        }
-        if !differences.is_empty() {
-            different.push(format!(
-                "{} {} {} {}x{} mode {}: {}",
-                row.hw,
-                row.workload,
-                row.strategy,
-                row.tx,
-                row.ty,
-                row.mode,
-                differences.join("; ")
-            ));
+    for (row, point, cuts) in &compared() {
+        // `-- --nocapture` prints the table of docs/depth-first.md.
+        println!(
+            "| {} | {} | {} {}x{} | {} | {:.4} | {:.4} | {:.3} | {:.2} | {:.2} | {:.3} |",
+            row.hw,
+            row.workload,
+            row.strategy,
+            row.tx,
+            row.ty,
+            Overlap::ALL[row.mode - 1],
+            row.energy_total_pJ / 1e9,
+            point.energy_pj / 1e9,
+            point.energy_pj / row.energy_total_pJ,
+            row.latency1 / 1e6,
+            point.latency_cycles / 1e6,
+            point.latency_cycles / row.latency1,
+        );
+        let differences = differences(row, point, cuts);
+        let known = row.workload == "resnet18" && row.strategy == "SL";
+        match known {
+            true => assert_eq!(differences, ["alive 799236608, ours 61821952"], "{}", row.hw),
+            false if differences.is_empty() => {}
+            false => different.push(format!("{row:?}: {}", differences.join("; "))),
         }
     }
-    assert!(
-        different.is_empty(),
-        "{} of {} points:\n{}",
-        different.len(),
-        compared.len(),
-        different.join("\n")
-    );
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// The shipped network, with padding that the study leaves out, is the one that DeFiNES ran.
+#[test]
+fn the_shipped_fsrcnn_is_the_recorded_one() {
+    let machine = machine("Meta_prototype_DF");
+    let workload =
+        onnx::parse("fsrcnn", library::workload("fsrcnn").unwrap(), &ReadOptions::default()).unwrap();
+    let network = Network::new(&workload, &machine.kind, &Mapping::default(), false).unwrap();
+    let table = CostTable::new();
+    let options = options();
+    let study = Study { network: &network, machine: &machine, cuts: &[], search: &options, table: &table };
+    let rows = points().into_iter().filter(|row| row.workload == "fsrcnn" && row.strategy == "DF");
+    let rows: Vec<PointRow> = rows.filter(|row| row.hw == "Meta_prototype_DF" && row.tx != "1").collect();
+    assert_eq!(rows.len(), 90);
+    for row in rows {
+        let tile = format!("{}x{}", row.tx, row.ty).parse().unwrap();
+        let point = study.point(tile, Overlap::ALL[row.mode - 1]).unwrap();
+        assert_eq!(differences(&row, &point, &[]), [""; 0], "{row:?}");
+    }
 }
 
 #[derive(Deserialize)]
@@ -286,7 +288,7 @@ struct InsideLayer {
 
 #[test]
 fn every_tile_of_three_points_is_as_recorded() {
-    let machine = machine("meta_prototype_df");
+    let machine = machine("Meta_prototype_DF");
     let network = network("fsrcnn", &machine);
     let table = CostTable::new();
     let study = Study { network: &network, machine: &machine, cuts: &[], search: &options(), table: &table };
