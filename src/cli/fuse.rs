@@ -7,10 +7,11 @@ use super::search::SearchArgs;
 use super::{Failure, Format};
 use crate::cost::{CostTable, Objective};
 use crate::depth_first::network::Network;
+use crate::depth_first::search::best_stacks;
 use crate::depth_first::stacks::{Cuts, cuts};
 use crate::depth_first::study::{Point, PointError, Study};
 use crate::depth_first::{Machine, Overlap, TileSize};
-use crate::report::depth_first::{Heatmaps, print_points};
+use crate::report::depth_first::{Heatmaps, print_points, print_schedule};
 use clap::Args;
 use rayon::prelude::*;
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ pub(super) struct FuseArgs {
     overlap: Vec<OverlapArg>,
     /// Where the network is cut into stacks.
     #[arg(long, value_enum, default_value_t)]
-    stacks: Cuts,
+    stacks: StacksArg,
     /// DeFiNES's conventions: no padding, sizes from the last map back, the remainder tile first, maps
     /// between stacks through DRAM.
     #[arg(long)]
@@ -41,6 +42,20 @@ pub(super) struct FuseArgs {
     /// Folder for heat maps of energy and latency over a grid of tiles.
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
+}
+
+/// `--stacks`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum StacksArg {
+    /// Where the weights of a stack would exceed the largest weight memory on chip.
+    #[default]
+    Weights,
+    /// Nowhere.
+    All,
+    /// After every layer.
+    None,
+    /// Where it is best, each stack with its own tile and mode of those given.
+    Auto,
 }
 
 /// `--overlap`.
@@ -81,21 +96,25 @@ pub(super) fn fuse(args: &FuseArgs, format: Format, out: &mut Output) -> Result<
     let search = args.search.options(args.objective, false);
     let machine = Machine::new(&accelerator)?;
     let network = Network::new(&workload, &machine.kind, &mapping, search.mix)?;
-    if let Some(dir) = &args.plot {
-        prepare(dir)?;
-    }
-    let cuts = cuts(&network, &machine, args.stacks);
     let table = CostTable::new();
-    let study = Study { network: &network, machine: &machine, cuts: &cuts, search: &search, table: &table };
+    let study = Study::new(&network, &machine, &search, &table);
+    let rule = match args.stacks {
+        StacksArg::Weights => Cuts::Weights,
+        StacksArg::All => Cuts::All,
+        StacksArg::None => Cuts::None,
+        StacksArg::Auto => return best(args, &study, format, out),
+    };
+    let cuts = cuts(&network, &machine, rule);
     let jobs: Vec<(TileSize, Overlap)> = args
         .modes()
         .into_iter()
         .flat_map(|overlap| args.tile.iter().map(move |tile| (*tile, overlap)))
         .collect();
     let points: Result<Vec<Point>, PointError> =
-        jobs.par_iter().map(|(tile, overlap)| study.point(*tile, *overlap)).collect();
+        jobs.par_iter().map(|(tile, overlap)| study.point(&cuts, *tile, *overlap)).collect();
     let points = points?;
     if let Some(dir) = &args.plot {
+        prepare(dir)?;
         let title = format!("{} on {}", workload.name, accelerator.name);
         Heatmaps { title: &title, jobs: &jobs, points: &points }.write(dir)?;
     }
@@ -105,5 +124,19 @@ pub(super) fn fuse(args: &FuseArgs, format: Format, out: &mut Output) -> Result<
             print_points(&points, |line| out.line(line))?;
             out.line(format_args!("{} points, {} distinct costs", points.len(), table.distinct()))
         }
+    }
+}
+
+/// The best cuts, and of each stack the best tile and mode.
+fn best(args: &FuseArgs, study: &Study, format: Format, out: &mut Output) -> Result<(), Failure> {
+    if args.plot.is_some() {
+        return Err(Failure::Input(
+            "--plot draws a grid of tiles; `--stacks auto` chooses among them".to_owned(),
+        ));
+    }
+    let best = best_stacks(study, &args.tile, &args.modes(), args.objective)?;
+    match format {
+        Format::Json => out.json(&best.stacks),
+        Format::Table => print_schedule(&best, |line| out.line(line)),
     }
 }

@@ -16,6 +16,7 @@
 //! time; the latency leaves out sending results away (MODEL.md 8).
 
 pub mod network;
+pub mod search;
 pub mod stacks;
 pub mod study;
 

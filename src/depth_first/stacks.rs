@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// How a network is cut into stacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cuts {
     /// Where the weights of a stack would exceed the largest weight memory on chip.
-    #[default]
     Weights,
     /// Nowhere.
     All,

@@ -22,16 +22,14 @@ use std::sync::Arc;
 
 /// What is studied.
 pub struct Study<'a> {
-    /// Layers.
-    pub network: &'a Network,
-    /// Core.
-    pub machine: &'a Machine,
-    /// Last layers of all stacks but the last.
-    pub cuts: &'a [usize],
+    network: &'a Network,
+    machine: &'a Machine,
     /// Search over mappings of each layer of a tile.
-    pub search: &'a SearchOptions,
+    search: &'a SearchOptions,
     /// Costs of tiles.
-    pub table: &'a CostTable<TileKey>,
+    table: &'a CostTable<TileKey>,
+    /// Extents of the layers' whole maps, as the last one requires, without padding.
+    maps: Vec<[u64; 2]>,
 }
 
 /// What the cost of a layer of a tile depends on.
@@ -135,18 +133,51 @@ pub struct TileLayer {
     pub cost: Option<Arc<Cost>>,
 }
 
-impl Study<'_> {
-    /// Evaluates a tile size in a mode.
+impl<'a> Study<'a> {
+    /// A network on a core; costs of equal tiles are found in the table.
+    pub fn new(
+        network: &'a Network,
+        machine: &'a Machine,
+        search: &'a SearchOptions,
+        table: &'a CostTable<TileKey>,
+    ) -> Self {
+        let all = Stack::new(network, 0..network.stages.len());
+        let last = network.stages.last().map_or([1, 1], |last| [0, 1].map(|axis| last.extent(axis)));
+        let axes = [0, 1].map(|axis| Extents::new(&all, axis, last[axis], false).outputs);
+        let maps =
+            (0..network.stages.len()).map(|stage| [0, 1].map(|axis: usize| axes[axis][all.node(stage)]));
+        Self { network, machine, search, table, maps: maps.collect() }
+    }
+
+    /// The layers.
+    pub fn network(&self) -> &Network {
+        self.network
+    }
+
+    /// Evaluates a tile size in a mode, with stacks that end behind the layers `cuts` and the last one.
     ///
     /// # Errors
     /// [`PointError`]: a layer of a tile that no mapping fits.
-    pub fn point(&self, tile: TileSize, overlap: Overlap) -> Result<Point, PointError> {
+    pub fn point(&self, cuts: &[usize], tile: TileSize, overlap: Overlap) -> Result<Point, PointError> {
         let mut point = Point::new(tile, overlap);
-        for stages in ranges(self.cuts, self.network.stages.len()) {
-            let (stack, plan, layers) = self.stack(stages, tile, overlap)?;
-            point.add_stack(self, &stack, &plan, overlap);
-            layers.iter().for_each(|layer| point.add(layer));
+        for stages in ranges(cuts, self.network.stages.len()) {
+            self.add_stack(&mut point, stages, tile, overlap)?;
         }
+        Ok(point)
+    }
+
+    /// Evaluates a tile size in a mode for one stack alone.
+    ///
+    /// # Errors
+    /// As [`Self::point`].
+    pub fn stack_point(
+        &self,
+        stages: Range<usize>,
+        tile: TileSize,
+        overlap: Overlap,
+    ) -> Result<Point, PointError> {
+        let mut point = Point::new(tile, overlap);
+        self.add_stack(&mut point, stages, tile, overlap)?;
         Ok(point)
     }
 
@@ -154,12 +185,30 @@ impl Study<'_> {
     ///
     /// # Errors
     /// As [`Self::point`].
-    pub fn layers(&self, tile: TileSize, overlap: Overlap) -> Result<Vec<TileLayer>, PointError> {
+    pub fn layers(
+        &self,
+        cuts: &[usize],
+        tile: TileSize,
+        overlap: Overlap,
+    ) -> Result<Vec<TileLayer>, PointError> {
         let mut all = Vec::new();
-        for stages in ranges(self.cuts, self.network.stages.len()) {
+        for stages in ranges(cuts, self.network.stages.len()) {
             all.extend(self.stack(stages, tile, overlap)?.2);
         }
         Ok(all)
+    }
+
+    fn add_stack(
+        &self,
+        point: &mut Point,
+        stages: Range<usize>,
+        tile: TileSize,
+        overlap: Overlap,
+    ) -> Result<(), PointError> {
+        let (stack, plan, layers) = self.stack(stages, tile, overlap)?;
+        point.add_stack(self, &stack, &plan, overlap);
+        layers.iter().for_each(|layer| point.add(layer));
+        Ok(())
     }
 
     fn stack(
@@ -169,20 +218,13 @@ impl Study<'_> {
         overlap: Overlap,
     ) -> Result<(Stack, Plan, Vec<TileLayer>), PointError> {
         let stack = Stack::new(self.network, stages);
-        let whole = self.map(stack.stages.end - 1);
+        let whole = self.maps[stack.stages.end - 1];
         let plan = plan(self.network, self.machine, &stack, whole, tile.within(whole), overlap);
         let mut layers = Vec::new();
         for tile in &plan.types {
             self.tile(&stack, &plan, tile, &mut layers)?;
         }
         Ok((stack, plan, layers))
-    }
-
-    /// Extents of a layer's whole map: as the last map of the network requires, without padding.
-    fn map(&self, stage: usize) -> [u64; 2] {
-        let all = Stack::new(self.network, 0..self.network.stages.len());
-        let last = &self.network.stages[self.network.stages.len() - 1];
-        [0, 1].map(|axis| Extents::new(&all, axis, last.extent(axis), false).outputs[all.node(stage)])
     }
 
     fn tile(

@@ -4,6 +4,7 @@
 //! fusion, cuts over cores (`inter_core_tiling`) the parts that may sit on different cores (Stream
 //! MODEL.md section 1.1). A factor that does not divide leaves one smaller last tile.
 
+pub mod cuts;
 pub mod stacks;
 
 use crate::ids::LayerId;

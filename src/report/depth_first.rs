@@ -2,6 +2,7 @@
 
 use super::summary::grouped;
 use super::{ReportError, json, put};
+use crate::depth_first::search::Schedule;
 use crate::depth_first::study::Point;
 use crate::depth_first::{Overlap, TileSize};
 use crate::table::Table;
@@ -13,25 +14,42 @@ use std::path::Path;
 pub fn print_points<E>(points: &[Point], mut line: impl FnMut(String) -> Result<(), E>) -> Result<(), E> {
     let least = |figure: fn(&Point) -> f64| points.iter().map(figure).fold(f64::INFINITY, f64::min);
     let (energy, latency) = (least(|point| point.energy_pj), least(|point| point.latency_cycles));
-    let mut table = Table::new(&[
-        "tile",
-        "overlap",
-        "mJ",
-        "cycles",
-        "copies mJ",
-        "copy cycles",
-        "peak KiB",
-        "tiles",
-        "types",
-        "best",
-    ]);
+    let best = |point: &Point| match (point.energy_pj <= energy, point.latency_cycles <= latency) {
+        (true, true) => "energy, latency",
+        (true, false) => "energy",
+        (false, true) => "latency",
+        (false, false) => "",
+    };
+    line(table(points, "best", |point| best(point).to_owned()))?;
+    let stacks = points.iter().take(1).flat_map(|point| point.stacks.iter().map(|layers| span(layers)));
+    line(format!("stacks: {}", stacks.collect::<Vec<_>>().join(" | ")))
+}
+
+/// Prints a row per stack of a schedule, and its sums.
+pub fn print_schedule<E>(best: &Schedule, mut line: impl FnMut(String) -> Result<(), E>) -> Result<(), E> {
+    line(table(&best.stacks, "stack", |point| point.stacks.iter().map(|layers| span(layers)).collect()))?;
+    line(format!(
+        "{} stacks: {:.3} mJ, {} cycles; {} schedules are not dominated in both",
+        best.stacks.len(),
+        best.energy_pj / 1e9,
+        grouped(best.latency_cycles.round() as u64),
+        best.front
+    ))
+}
+
+fn span(layers: &[String]) -> String {
+    match layers {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, .., last] => format!("{first} .. {last}"),
+    }
+}
+
+fn table(points: &[Point], last: &str, of: impl Fn(&Point) -> String) -> String {
+    let heading =
+        ["tile", "overlap", "mJ", "cycles", "copies mJ", "copy cycles", "peak KiB", "tiles", "types", last];
+    let mut table = Table::new(&heading);
     for point in points {
-        let best = match (point.energy_pj <= energy, point.latency_cycles <= latency) {
-            (true, true) => "energy, latency",
-            (true, false) => "energy",
-            (false, true) => "latency",
-            (false, false) => "",
-        };
         table.row(vec![
             point.tile.clone(),
             point.overlap.to_string(),
@@ -42,19 +60,10 @@ pub fn print_points<E>(points: &[Point], mut line: impl FnMut(String) -> Result<
             format!("{:.0}", point.peak_alive_bits as f64 / 8192.0),
             grouped(point.tiles),
             point.tile_types.to_string(),
-            best.to_owned(),
+            of(point),
         ]);
     }
-    line(table.to_string().trim_end().to_owned())?;
-    let Some(point) = points.first() else {
-        return Ok(());
-    };
-    let stacks = point.stacks.iter().map(|layers| match layers.as_slice() {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first, .., last] => format!("{first} .. {last}"),
-    });
-    line(format!("stacks: {}", stacks.collect::<Vec<_>>().join(" | ")))
+    table.to_string().trim_end().to_owned()
 }
 
 /// Heat maps of a study.

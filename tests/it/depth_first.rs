@@ -205,10 +205,9 @@ fn compared() -> Vec<(PointRow, Point, Vec<usize>)> {
             let cuts = cuts(&network, &machine, rule);
             let table = CostTable::new();
             let options = options();
-            let study =
-                Study { network: &network, machine: &machine, cuts: &cuts, search: &options, table: &table };
+            let study = Study::new(&network, &machine, &options, &table);
             let tile = format!("{}x{}", row.tx, row.ty).parse().unwrap_or(TileSize::Full);
-            let point = study.point(tile, Overlap::ALL[row.mode - 1]).unwrap();
+            let point = study.point(&cuts, tile, Overlap::ALL[row.mode - 1]).unwrap();
             (row, point, cuts)
         })
         .collect()
@@ -257,13 +256,13 @@ fn the_shipped_fsrcnn_is_the_recorded_one() {
     let network = Network::new(&workload, &machine.kind, &Mapping::default(), false).unwrap();
     let table = CostTable::new();
     let options = options();
-    let study = Study { network: &network, machine: &machine, cuts: &[], search: &options, table: &table };
+    let study = Study::new(&network, &machine, &options, &table);
     let rows = points().into_iter().filter(|row| row.workload == "fsrcnn" && row.strategy == "DF");
     let rows: Vec<PointRow> = rows.filter(|row| row.hw == "Meta_prototype_DF" && row.tx != "1").collect();
     assert_eq!(rows.len(), 90);
     for row in rows {
         let tile = format!("{}x{}", row.tx, row.ty).parse().unwrap();
-        let point = study.point(tile, Overlap::ALL[row.mode - 1]).unwrap();
+        let point = study.point(&[], tile, Overlap::ALL[row.mode - 1]).unwrap();
         assert_eq!(differences(&row, &point, &[]), [""; 0], "{row:?}");
     }
 }
@@ -291,11 +290,12 @@ fn every_tile_of_three_points_is_as_recorded() {
     let machine = machine("Meta_prototype_DF");
     let network = network("fsrcnn", &machine);
     let table = CostTable::new();
-    let study = Study { network: &network, machine: &machine, cuts: &[], search: &options(), table: &table };
+    let options = options();
+    let study = Study::new(&network, &machine, &options, &table);
     for line in std::fs::read_to_string(file("inside.jsonl")).unwrap().lines() {
         let row: InsideRow = serde_json::from_str(line).unwrap();
         let overlap = Overlap::ALL.into_iter().find(|overlap| overlap.to_string() == row.overlap).unwrap();
-        let layers = study.layers(TileSize::Of(60, 72), overlap).unwrap();
+        let layers = study.layers(&[], TileSize::Of(60, 72), overlap).unwrap();
         assert_eq!(layers.len(), row.layers.len());
         for (ours, theirs) in layers.iter().zip(&row.layers) {
             let TileLayer { layer, count, outputs, input_memory, output_memory, copies, .. } = ours.clone();
