@@ -10,7 +10,7 @@ use crate::depth_first::network::Network;
 use crate::depth_first::search::best_stacks;
 use crate::depth_first::stacks::{Cuts, cuts};
 use crate::depth_first::study::{Point, PointError, Study};
-use crate::depth_first::{Machine, Overlap, TileSize};
+use crate::depth_first::{Machine, Overlap, Rules, TileSize};
 use crate::report::depth_first::{Heatmaps, print_points, print_schedule};
 use clap::Args;
 use rayon::prelude::*;
@@ -30,8 +30,8 @@ pub(super) struct FuseArgs {
     /// Where the network is cut into stacks.
     #[arg(long, value_enum, default_value_t)]
     stacks: StacksArg,
-    /// DeFiNES's conventions: no padding, sizes from the last map back, the remainder tile first, maps
-    /// between stacks through DRAM.
+    /// DeFiNES's conventions: no padding, sizes from the last map back, the remainder tile first, results sent
+    /// away for free.
     #[arg(long)]
     reference: bool,
     /// What the search over mappings of each layer of a tile minimises.
@@ -86,18 +86,15 @@ impl FuseArgs {
 }
 
 pub(super) fn fuse(args: &FuseArgs, format: Format, out: &mut Output) -> Result<(), Failure> {
-    if !args.reference {
-        let message = "fuse follows DeFiNES's conventions only so far; say so with `--reference`";
-        return Err(Failure::Input(message.to_owned()));
-    }
+    let rules = if args.reference { Rules::Reference } else { Rules::Padded };
     let (workload, _) = input::workload(&args.input.workload, &args.input.reading)?;
     let (accelerator, _) = input::accelerator(&args.input.accelerator)?;
     let (mapping, _) = input::mapping(args.input.mapping.as_deref(), Some(&accelerator))?;
-    let search = args.search.options(args.objective, false);
+    let search = args.search.options(args.objective, !args.reference);
     let machine = Machine::new(&accelerator)?;
-    let network = Network::new(&workload, &machine.kind, &mapping, search.mix)?;
+    let network = Network::new(&workload, &machine.kind, &mapping, search.mix, rules)?;
     let table = CostTable::new();
-    let study = Study::new(&network, &machine, &search, &table);
+    let study = Study::new(&network, &machine, &search, &table, rules);
     let rule = match args.stacks {
         StacksArg::Weights => Cuts::Weights,
         StacksArg::All => Cuts::All,

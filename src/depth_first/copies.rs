@@ -53,8 +53,13 @@ pub(super) fn copied(machine: &Machine, copies: &[Copy]) -> Copied {
                 true => (Direction::ToHigh, Direction::FromLow),
                 false => (Direction::ToLow, Direction::FromHigh),
             };
-            let sender = machine.port(hop.from, hop.operand, leaves);
-            let receiver = machine.port(hop.to, hop.operand, enters);
+            // Inputs have no ports for the way up: they share those of the way down.
+            let sender = machine
+                .port(hop.from, hop.operand, leaves)
+                .or_else(|| machine.port(hop.from, hop.operand, Direction::ToLow));
+            let receiver = machine
+                .port(hop.to, hop.operand, enters)
+                .or_else(|| machine.port(hop.to, hop.operand, Direction::FromHigh));
             let cycles = |port: Option<(usize, &Port)>| {
                 port.map_or(0, |(_, port)| copy.bits.div_ceil(port.bandwidth_max.0))
             };

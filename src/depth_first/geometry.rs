@@ -1,4 +1,4 @@
-//! Sizes of maps in a tile, one axis at a time (MODEL.md 2).
+//! Sizes of maps in a tile without padding, one axis at a time (MODEL.md 2).
 //!
 //! From the outputs of the stack's last layer back to its inputs: what a layer needs of a map, less
 //! what is kept from the neighbour before, is what the map's own layer has to compute, the largest over
@@ -18,7 +18,7 @@ use super::network::Reach;
 use super::stacks::Stack;
 
 /// A stack's maps along one axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Extents {
     /// Per node: what the tile computes (or loads) of the map.
     pub outputs: Vec<u64>,
@@ -29,12 +29,14 @@ pub(super) struct Extents {
 }
 
 /// What a layer needs of a map.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Needed {
     /// All of it, also what the neighbour has left.
     pub span: u64,
-    /// Shared with the next tile.
-    pub overlap: u64,
+    /// Of it what the tile before has left, if tiles leave anything.
+    pub found: u64,
+    /// What the next tile needs too.
+    pub left: u64,
 }
 
 impl Extents {
@@ -53,7 +55,7 @@ impl Extents {
                 let (span, overlap) = (edge.reach[axis].span(here), edge.reach[axis].overlap(here));
                 let fresh = if cached { span - overlap } else { span };
                 extents.outputs[edge.from] = extents.outputs[edge.from].max(fresh);
-                extents.inputs[stage].push(Needed { span, overlap });
+                extents.inputs[stage].push(Needed { span, found: overlap, left: overlap });
             }
         }
         extents.keep = extents.keep(stack, axis);
@@ -70,7 +72,7 @@ impl Extents {
             .map(|node| {
                 let lags = stack.readers(node).map(|(stage, at)| {
                     let lag = self.lag(stack, axis, stage, at, lags[stack.node(stage)]);
-                    (lag, lag - self.inputs[stage][at].overlap as i64)
+                    (lag, lag - self.inputs[stage][at].left as i64)
                 });
                 let (most, least) = lags.fold((i64::MIN, i64::MAX), |(most, least), (lag, short)| {
                     (most.max(lag), least.min(short))
@@ -96,8 +98,8 @@ impl Extents {
     /// How far an input of a layer lags behind the last map.
     fn lag(&self, stack: &Stack, axis: usize, stage: usize, at: usize, reader: i64) -> i64 {
         let reach: Reach = stack.edges[stage][at].reach[axis];
-        let Needed { span, overlap } = self.inputs[stage][at];
+        let Needed { span, left, .. } = self.inputs[stage][at];
         let (stride, outputs) = (reach.stride() as i64, self.outputs[stack.node(stage)] as i64);
-        stride * reader - (span as i64 - stride * outputs + stride - 1).div_euclid(2) + overlap as i64
+        stride * reader - (span as i64 - stride * outputs + stride - 1).div_euclid(2) + left as i64
     }
 }

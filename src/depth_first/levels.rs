@@ -6,10 +6,11 @@
 //! middle of the map, wants them. (MODEL.md 6.5 takes the highest memory that any tile wants; the
 //! recorded copies of FSRCNN in tiles of 960x4, whose first row alone would need DRAM, contradict it.)
 
+use super::bands::{bands, whole};
 use super::geometry::Extents;
 use super::network::Network;
 use super::stacks::Stack;
-use super::{Machine, Overlap};
+use super::{Machine, Overlap, Rules};
 use crate::workload::MemoryOperand::{I1, I2, O};
 
 /// Most bits alive at once while a stack runs one tile.
@@ -31,9 +32,11 @@ pub(super) struct Levels {
 }
 
 /// Tiles that are alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TileType {
-    pub size: [u64; 2],
+    /// Maps along both axes.
+    pub x: Extents,
+    pub y: Extents,
     /// Weights come from DRAM.
     pub first: bool,
     /// Memory in which columns are left for the tile to the right.
@@ -59,51 +62,24 @@ pub(super) struct Plan {
     pub weights: usize,
 }
 
-/// Columns (or rows) of tiles that are alike.
-#[derive(Clone, Copy)]
-struct Band {
-    size: u64,
-    first: bool,
-    last: bool,
-    count: u64,
-}
-
-/// The remainder first.
-fn bands(whole: u64, tile: u64) -> Vec<Band> {
-    let tile = tile.min(whole);
-    let rest = match whole % tile {
-        0 => tile,
-        rest => rest,
-    };
-    let others = (whole - rest) / tile;
-    let mut bands = vec![Band { size: rest, first: true, last: others == 0, count: 1 }];
-    if others > 1 {
-        bands.push(Band { size: tile, first: false, last: false, count: others - 1 });
-    }
-    if others > 0 {
-        bands.push(Band { size: tile, first: false, last: true, count: 1 });
-    }
-    bands
-}
-
-/// A stack's tiles.
+/// A stack's tiles of this size.
 pub(super) fn plan(
     network: &Network,
     machine: &Machine,
     stack: &Stack,
-    whole: [u64; 2],
     tile: [u64; 2],
     overlap: Overlap,
+    rules: Rules,
 ) -> Plan {
-    let [columns, rows] = [0, 1].map(|axis| bands(whole[axis], tile[axis]));
-    let widest = Extents::new(stack, 0, whole[0], false);
+    let columns = bands(stack, 0, tile[0], overlap.keeps_columns(), rules);
+    let rows = bands(stack, 1, tile[1], overlap.keeps_rows(), rules);
+    let widest = whole(stack, 0, rules);
     let mut plan = Plan::default();
     let mut decided = Vec::new();
     for row in &rows {
-        let y = Extents::new(stack, 1, row.size, overlap.keeps_rows() && !row.first);
         for column in &columns {
-            let x = Extents::new(stack, 0, column.size, overlap.keeps_columns() && !column.first);
-            let tile = TileSizes { network, machine, stack, x: &x, y: &y, widest: &widest };
+            let (x, y) = (&column.extents, &row.extents);
+            let tile = TileSizes { network, machine, stack, x, y, widest: &widest };
             let (peaks, levels) = tile.decide(overlap, column.first, columns.len() > 1);
             plan.peaks.alive = plan.peaks.alive.max(peaks.alive);
             plan.peaks.with_columns = plan.peaks.with_columns.max(peaks.with_columns);
@@ -112,23 +88,24 @@ pub(super) fn plan(
         }
     }
     let at = |row: usize, column: usize| decided[row * columns.len() + column];
-    let rows_lie = decided.last().and_then(|levels| levels.rows);
+    let rows_lie = match rules {
+        Rules::Reference => decided.last().and_then(|levels| levels.rows),
+        Rules::Padded => decided.iter().filter_map(|levels| levels.rows).max(),
+    };
     for (j, row) in rows.iter().enumerate() {
         for (i, column) in columns.iter().enumerate() {
-            let here = at(j, i);
-            // Behind a band of several comes the band itself.
-            let right = if column.count > 1 { i } else { i + 1 };
             let tile = TileType {
-                size: [column.size, row.size],
+                x: column.extents.clone(),
+                y: row.extents.clone(),
                 first: column.first && row.first,
-                leaves_columns: if column.last { None } else { at(j, right).columns },
-                finds_columns: here.columns.filter(|_| !column.first),
+                leaves_columns: if column.last { None } else { at(j, column.next).columns },
+                finds_columns: at(j, i).columns.filter(|_| !column.first),
                 leaves_rows: rows_lie.filter(|_| !row.last),
                 finds_rows: rows_lie.filter(|_| !row.first),
                 count: column.count * row.count,
             };
             plan.tiles += tile.count;
-            match plan.types.iter_mut().find(|other| TileType { count: tile.count, ..**other } == tile) {
+            match plan.types.iter_mut().find(|other| other.is_like(&tile)) {
                 Some(known) => known.count += tile.count,
                 None => plan.types.push(tile),
             }
@@ -137,6 +114,22 @@ pub(super) fn plan(
     plan.weights = decided.iter().map(|levels| levels.weights).max().unwrap_or(machine.dram());
     plan.levels = decided;
     plan
+}
+
+impl TileType {
+    /// All but the count.
+    fn is_like(&self, other: &Self) -> bool {
+        let levels = |tile: &Self| {
+            [
+                tile.leaves_columns,
+                tile.finds_columns,
+                tile.leaves_rows,
+                tile.finds_rows,
+                Some(usize::from(tile.first)),
+            ]
+        };
+        levels(self) == levels(other) && self.x == other.x && self.y == other.y
+    }
 }
 
 struct TileSizes<'a> {
@@ -218,19 +211,19 @@ impl TileSizes<'_> {
 
     /// Bits of the columns that each layer's inputs share with the next tile.
     fn kept_columns(&self) -> Vec<u64> {
-        self.per_layer(|stage, at| self.x.inputs[stage][at].overlap * self.y.inputs[stage][at].span)
+        self.per_layer(|stage, at| self.x.inputs[stage][at].left * self.y.inputs[stage][at].span)
     }
 
     /// Bits of the rows, over the whole width.
     fn kept_rows(&self) -> u64 {
         let rows =
-            self.per_layer(|stage, at| self.y.inputs[stage][at].overlap * self.widest.inputs[stage][at].span);
+            self.per_layer(|stage, at| self.y.inputs[stage][at].left * self.widest.inputs[stage][at].span);
         rows.iter().sum()
     }
 
     fn corners(&self) -> u64 {
         let corners =
-            self.per_layer(|stage, at| self.x.inputs[stage][at].overlap * self.y.inputs[stage][at].overlap);
+            self.per_layer(|stage, at| self.x.inputs[stage][at].left * self.y.inputs[stage][at].left);
         corners.iter().sum()
     }
 
@@ -248,9 +241,8 @@ impl TileSizes<'_> {
         let inside = |stage: usize| {
             let edges = self.stack.edges[stage].iter().enumerate();
             let outside = edges.filter(|(_, edge)| edge.from < self.stack.outside.len());
-            let outside = outside.map(|(at, edge)| {
-                self.x.inputs[stage][at].overlap * self.y.inputs[stage][at].span * edge.bits
-            });
+            let outside = outside
+                .map(|(at, edge)| self.x.inputs[stage][at].left * self.y.inputs[stage][at].span * edge.bits);
             kept[stage] - outside.sum::<u64>()
         };
         let (mut grown, mut peak) = (0, 0);

@@ -7,19 +7,20 @@
 //! A [`Network`](network::Network) is cut into stacks of consecutive layers. The last map of a stack is
 //! cut into tiles of Tx x Ty; each tile runs the whole stack, layer by layer, before the next one, in
 //! raster order. What neighbouring tiles both need of a map is recomputed or kept, by [`Overlap`].
-//! `geometry` has the sizes, `levels` the memories, `copies` what moves between them, `study` puts
-//! one point together. Layers of a tile are costed by [`cost`](crate::cost) on the memories up to
-//! those where their operands lie.
+//! `geometry` and `bands` have the sizes, `levels` the memories, `copies` what moves between them, `study`
+//! puts one point together, [`search`] the best stacks. Layers of a tile are costed by
+//! [`cost`](crate::cost) on the memories up to those where their operands lie. Maps between stacks go
+//! through DRAM, and nothing overlaps in time.
 //!
-//! The rules here are the reference's (`--reference`): maps have no padding and their sizes follow from
-//! the last one; the remainder tile is the first; maps between stacks go through DRAM; nothing overlaps in
-//! time; the latency leaves out sending results away (MODEL.md 8).
+//! [`Rules::Reference`] follows the reference to the bit; [`Rules::Padded`] does not need maps larger than
+//! the network has.
 
 pub mod network;
 pub mod search;
 pub mod stacks;
 pub mod study;
 
+mod bands;
 mod copies;
 mod geometry;
 mod levels;
@@ -64,6 +65,18 @@ impl fmt::Display for Overlap {
             Self::Cached => "cached",
         })
     }
+}
+
+/// Which sizes maps have, and what a tile finds of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// The reference's: maps have no padding and their sizes follow from the last one; the remainder tile is the
+    /// first; maps from outside are found in caches where nobody left them; array dimensions whose loops a
+    /// layer lacks stay idle; the latency leaves out sending results away (MODEL.md 8, 14).
+    Reference,
+    /// The network's: padding is no data, tiles are balanced, caches are written before they are read, the generator
+    /// fills idle array dimensions, and the latency includes sending results away.
+    Padded,
 }
 
 /// Size of the tiles of every stack's last map, in elements.

@@ -1,12 +1,14 @@
 //! The network of a depth-first study: layers with the maps they read, and how far they reach in them.
 
+use super::Rules;
 use crate::accelerator::{ArrayMapping, CoreKind};
 use crate::cn::refine::class_of_box;
 use crate::cost::MappingConstraint;
 use crate::costing::constraint;
+use crate::ids::TensorId;
 use crate::mapping::Mapping;
 use crate::workload::nest::{LoopNest, NestOperand};
-use crate::workload::{Dim, LayoutMap, Origin, Workload};
+use crate::workload::{Dim, Layer, LayoutMap, Origin, Term, Workload};
 use serde::{Deserialize, Serialize};
 
 /// Layers in topological order.
@@ -14,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub struct Network {
     /// Layers.
     pub stages: Vec<Stage>,
+    /// Extents of the inputs along both axes.
+    pub outside: Vec<[u64; 2]>,
 }
 
 /// A layer.
@@ -36,6 +40,9 @@ pub struct Input {
     pub operand: usize,
     /// Where it comes from.
     pub from: Source,
+    /// Place of the first output's first tap along both axes: minus the padding in front.
+    #[serde(default)]
+    pub offset: [i64; 2],
 }
 
 /// Where a map comes from.
@@ -127,8 +134,10 @@ impl Network {
         kind: &CoreKind,
         mapping: &Mapping,
         mix: bool,
+        rules: Rules,
     ) -> Result<Self, NetworkError> {
-        let mut outside: Vec<crate::ids::TensorId> = Vec::new();
+        let mut outside: Vec<TensorId> = Vec::new();
+        let mut extents = Vec::new();
         let mut stages = Vec::with_capacity(workload.layers.len());
         for layer in &workload.layers {
             let whole: Vec<_> = layer.dims.iter().map(|dim| 0..dim.size).collect();
@@ -145,6 +154,7 @@ impl Network {
                             let known = outside.iter().position(|other| *other == tensor);
                             break Some(Source::Outside(known.unwrap_or_else(|| {
                                 outside.push(tensor);
+                                extents.push(extents_of(workload, layer, operand));
                                 outside.len() - 1
                             })));
                         }
@@ -163,16 +173,35 @@ impl Network {
                         }
                     }
                 };
-                inputs.extend(from.map(|from| Input { operand, from }));
+                inputs.extend(from.map(|from| Input { operand, from, offset: offsets(layer, operand) }));
             }
-            let constraint = match mapping.entry(layer) {
-                Some(entry) => constraint(Some(entry), kind, &nest, mix),
-                None => dataflow(kind, &nest),
+            let constraint = match (mapping.entry(layer), rules) {
+                (None, Rules::Reference) => dataflow(kind, &nest),
+                (entry, _) => constraint(entry, kind, &nest, mix),
             };
             stages.push(Stage { name: layer.name.clone(), nest, inputs, constraint });
         }
-        Ok(Self { stages })
+        Ok(Self { stages, outside: extents })
     }
+}
+
+/// The axis of an operand's tensor that follows an axis of the output.
+fn axis_of(layer: &Layer, operand: usize, axis: usize) -> Option<usize> {
+    let along = |term: &Term| layer.dims[term.dim].dim.0 == AXES[axis];
+    layer.operands[operand].axes.iter().position(|one| one.terms.iter().any(along))
+}
+
+fn offsets(layer: &Layer, operand: usize) -> [i64; 2] {
+    [0, 1].map(|axis| axis_of(layer, operand, axis).map_or(0, |at| layer.operands[operand].axes[at].offset))
+}
+
+/// Extents along both axes of an input that comes from outside.
+fn extents_of(workload: &Workload, layer: &Layer, operand: usize) -> [u64; 2] {
+    let shape = layer.operands[operand].tensor.map(|tensor| &workload.tensor(tensor).shape);
+    [0, 1].map(|axis| match (shape, axis_of(layer, operand, axis)) {
+        (Some(shape), Some(at)) => shape[at],
+        _ => 1,
+    })
 }
 
 /// The core's dataflow as the reference's networks have it: where a layer lacks the channels K, its groups take

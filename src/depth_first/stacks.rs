@@ -1,7 +1,8 @@
 //! Which layers are fused: stacks of consecutive layers.
 
-use super::Machine;
+use super::geometry::Extents;
 use super::network::{Input, Network, Reach, Source};
+use super::{Machine, Rules};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -26,6 +27,8 @@ pub(super) struct Stack {
     pub outside: Vec<Outside>,
     /// Per layer the maps it reads.
     pub edges: Vec<Vec<Edge>>,
+    /// Per node the extents of the whole map.
+    pub extents: Vec<[u64; 2]>,
 }
 
 /// A map from outside.
@@ -43,12 +46,15 @@ pub(super) struct Edge {
     pub from: usize,
     /// Per axis.
     pub reach: [Reach; 2],
+    /// Per axis the place of the first output's first tap.
+    pub offset: [i64; 2],
     /// Bits at one place that the reader needs.
     pub bits: u64,
 }
 
 impl Stack {
-    pub fn new(network: &Network, stages: Range<usize>) -> Self {
+    /// With the extents of all whole maps of the network.
+    pub fn new(network: &Network, maps: &Maps, stages: Range<usize>) -> Self {
         let mut bits: BTreeMap<Source, u64> = BTreeMap::new();
         let is_outside = |input: &Input| !matches!(input.from, Source::Stage(from) if stages.contains(&from));
         for stage in &network.stages[stages.clone()] {
@@ -65,20 +71,21 @@ impl Stack {
         let edges = (network.stages[stages.clone()].iter())
             .map(|stage| {
                 let edge = |input: &Input| {
-                    let whole = |axis: usize| match input.from {
-                        Source::Stage(from) => network.stages[from].extent(axis),
-                        Source::Outside(_) => 1,
-                    };
+                    let whole = |axis: usize| maps.of(input.from)[axis];
                     Edge {
                         from: node(input.from),
                         reach: [0, 1].map(|axis| stage.reach(input, axis, whole(axis))),
+                        offset: input.offset,
                         bits: stage.bits_per_place(input.operand),
                     }
                 };
                 stage.inputs.iter().map(edge).collect()
             })
             .collect();
-        Self { stages, outside, edges }
+        let inside = stages.clone().map(Source::Stage);
+        let nodes = outside.iter().map(|one| one.source).chain(inside);
+        let extents = nodes.map(|source| maps.of(source)).collect();
+        Self { stages, outside, edges, extents }
     }
 
     /// Number of nodes.
@@ -100,6 +107,42 @@ impl Stack {
                 .filter(move |(_, edge)| edge.from == node)
                 .map(move |(at, _)| (stage, at))
         })
+    }
+}
+
+/// Extents of all whole maps.
+#[derive(Clone, Debug)]
+pub(super) struct Maps {
+    stages: Vec<[u64; 2]>,
+    outside: Vec<[u64; 2]>,
+}
+
+impl Maps {
+    /// The network's own, or as the last map requires without padding (MODEL.md 1).
+    pub fn new(network: &Network, rules: Rules) -> Self {
+        let stages = network.stages.iter().map(|stage| [0, 1].map(|axis| stage.extent(axis))).collect();
+        let own = Self { stages, outside: network.outside.clone() };
+        if rules == Rules::Padded {
+            return own;
+        }
+        let all = Stack::new(network, &own, 0..network.stages.len());
+        let axes =
+            [0, 1].map(|axis| Extents::new(&all, axis, all.extents[all.nodes() - 1][axis], false).outputs);
+        let of = |node: usize| [axes[0][node], axes[1][node]];
+        let mut outside = own.outside;
+        for (node, one) in all.outside.iter().enumerate() {
+            if let Source::Outside(at) = one.source {
+                outside[at] = of(node);
+            }
+        }
+        Self { stages: (0..network.stages.len()).map(|stage| of(all.node(stage))).collect(), outside }
+    }
+
+    fn of(&self, source: Source) -> [u64; 2] {
+        match source {
+            Source::Stage(at) => self.stages[at],
+            Source::Outside(at) => self.outside[at],
+        }
     }
 }
 

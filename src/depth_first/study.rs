@@ -7,12 +7,12 @@
 //! lowest memories of maps are bypassed: two maps to be added may be too much for one of 1 KiB.
 
 use super::copies::{Copied, Copy, copied};
-use super::geometry::Extents;
 use super::levels::{Plan, TileType, plan};
 use super::network::Network;
-use super::stacks::{Stack, ranges};
-use super::{Machine, Overlap, TileSize};
+use super::stacks::{Maps, Stack, ranges};
+use super::{Machine, Overlap, Rules, TileSize};
 use crate::cost::{Cost, CostError, CostTable, SearchOptions, SharedCost, search};
+use crate::workload::MemoryOperand;
 use crate::workload::MemoryOperand::{I1, O};
 use crate::workload::nest::LoopNest;
 use serde::Serialize;
@@ -28,8 +28,9 @@ pub struct Study<'a> {
     search: &'a SearchOptions,
     /// Costs of tiles.
     table: &'a CostTable<TileKey>,
-    /// Extents of the layers' whole maps, as the last one requires, without padding.
-    maps: Vec<[u64; 2]>,
+    rules: Rules,
+    /// Extents of all whole maps.
+    maps: Maps,
 }
 
 /// What the cost of a layer of a tile depends on.
@@ -69,7 +70,7 @@ pub struct Point {
     pub stacks: Vec<Vec<String>>,
     /// Everything, in picojoules.
     pub energy_pj: f64,
-    /// Everything but sending results away, in cycles.
+    /// All cycles; by the reference's rules without those of sending results away.
     pub latency_cycles: f64,
     /// Operations of the array.
     pub operations: u64,
@@ -87,7 +88,7 @@ pub struct Point {
     pub stall_cycles: f64,
     /// Cycles of loading first tiles.
     pub onload_cycles: f64,
-    /// Cycles of sending last tiles, not part of the latency.
+    /// Cycles of sending last tiles.
     pub offload_cycles: f64,
     /// Most bits of maps alive at once.
     pub peak_alive_bits: u64,
@@ -140,13 +141,9 @@ impl<'a> Study<'a> {
         machine: &'a Machine,
         search: &'a SearchOptions,
         table: &'a CostTable<TileKey>,
+        rules: Rules,
     ) -> Self {
-        let all = Stack::new(network, 0..network.stages.len());
-        let last = network.stages.last().map_or([1, 1], |last| [0, 1].map(|axis| last.extent(axis)));
-        let axes = [0, 1].map(|axis| Extents::new(&all, axis, last[axis], false).outputs);
-        let maps =
-            (0..network.stages.len()).map(|stage| [0, 1].map(|axis: usize| axes[axis][all.node(stage)]));
-        Self { network, machine, search, table, maps: maps.collect() }
+        Self { network, machine, search, table, rules, maps: Maps::new(network, rules) }
     }
 
     /// The layers.
@@ -207,7 +204,7 @@ impl<'a> Study<'a> {
     ) -> Result<(), PointError> {
         let (stack, plan, layers) = self.stack(stages, tile, overlap)?;
         point.add_stack(self, &stack, &plan, overlap);
-        layers.iter().for_each(|layer| point.add(layer));
+        layers.iter().for_each(|layer| point.add(layer, self.rules));
         Ok(())
     }
 
@@ -217,9 +214,9 @@ impl<'a> Study<'a> {
         tile: TileSize,
         overlap: Overlap,
     ) -> Result<(Stack, Plan, Vec<TileLayer>), PointError> {
-        let stack = Stack::new(self.network, stages);
-        let whole = self.maps[stack.stages.end - 1];
-        let plan = plan(self.network, self.machine, &stack, whole, tile.within(whole), overlap);
+        let stack = Stack::new(self.network, &self.maps, stages);
+        let tile = tile.within(stack.extents[stack.nodes() - 1]);
+        let plan = plan(self.network, self.machine, &stack, tile, overlap, self.rules);
         let mut layers = Vec::new();
         for tile in &plan.types {
             self.tile(&stack, &plan, tile, &mut layers)?;
@@ -234,9 +231,7 @@ impl<'a> Study<'a> {
         tile: &TileType,
         layers: &mut Vec<TileLayer>,
     ) -> Result<(), PointError> {
-        let x = Extents::new(stack, 0, tile.size[0], tile.finds_columns.is_some());
-        let y = Extents::new(stack, 1, tile.size[1], tile.finds_rows.is_some());
-        let running = Running { study: self, stack, plan, tile, x: &x, y: &y };
+        let running = Running { study: self, stack, plan, tile };
         let mut places: Vec<usize> = Vec::with_capacity(stack.nodes());
         for node in 0..stack.outside.len() {
             let (place, layer) = running.load(node);
@@ -267,22 +262,23 @@ struct Running<'a> {
     stack: &'a Stack,
     plan: &'a Plan,
     tile: &'a TileType,
-    x: &'a Extents,
-    y: &'a Extents,
 }
 
 impl Running<'_> {
     /// Elements along both axes that the tile computes or loads of a map.
     fn outputs(&self, node: usize) -> [u64; 2] {
-        [self.x.outputs[node], self.y.outputs[node]]
+        [self.tile.x.outputs[node], self.tile.y.outputs[node]]
+    }
+
+    fn bits_per_place(&self, node: usize) -> u64 {
+        match node.checked_sub(self.stack.outside.len()) {
+            Some(stage) => self.study.network.stages[self.stack.stages.start + stage].bits_per_place(0),
+            None => self.stack.outside[node].bits,
+        }
     }
 
     fn bits(&self, node: usize) -> u64 {
-        let at_a_place = match node.checked_sub(self.stack.outside.len()) {
-            Some(stage) => self.study.network.stages[self.stack.stages.start + stage].bits_per_place(0),
-            None => self.stack.outside[node].bits,
-        };
-        self.outputs(node).iter().product::<u64>() * at_a_place
+        self.outputs(node).iter().product::<u64>() * self.bits_per_place(node)
     }
 
     /// Loads the new part of a map from outside.
@@ -292,7 +288,10 @@ impl Running<'_> {
         let place = machine.lowest(I1, |memory| machine.capacity(memory) >= bits);
         let loads =
             (place != machine.dram()).then_some(Copy { bits, from: (I1, machine.dram()), to: (I1, place) });
-        let copies: Vec<Copy> = loads.into_iter().collect();
+        let mut copies: Vec<Copy> = loads.into_iter().collect();
+        if self.study.rules == Rules::Padded {
+            self.leave(node, (I1, place), &mut copies);
+        }
         (place, self.record(node, None, (None, place), &copies, None))
     }
 
@@ -300,8 +299,13 @@ impl Running<'_> {
     fn layer(&self, stage: usize, places: &[usize]) -> Result<(usize, TileLayer), PointError> {
         let machine = self.study.machine;
         let node = self.stack.node(stage);
+        if self.outputs(node).contains(&0) {
+            return Ok(self.idle(stage, places));
+        }
         let input: u64 = (self.stack.edges[stage].iter().enumerate())
-            .map(|(at, edge)| self.x.inputs[stage][at].span * self.y.inputs[stage][at].span * edge.bits)
+            .map(|(at, edge)| {
+                self.tile.x.inputs[stage][at].span * self.tile.y.inputs[stage][at].span * edge.bits
+            })
             .sum();
         let output = self.bits(node);
         let lowest_input = machine.lowest(I1, |memory| machine.capacity(memory) >= input);
@@ -314,8 +318,11 @@ impl Running<'_> {
             }),
         };
         let weights = if self.tile.first { machine.dram() } else { self.plan.weights };
-        let needed: Vec<[u64; 2]> =
-            self.x.inputs[stage].iter().zip(&self.y.inputs[stage]).map(|(x, y)| [x.span, y.span]).collect();
+        let needed: Vec<[u64; 2]> = self.tile.x.inputs[stage]
+            .iter()
+            .zip(&self.tile.y.inputs[stage])
+            .map(|(x, y)| [x.span, y.span])
+            .collect();
         let position = self.stack.stages.start + stage;
         let nest = self.study.network.stages[position].tile(self.outputs(node), &needed);
         let mut failed = None;
@@ -347,55 +354,71 @@ impl Running<'_> {
         Err(PointError { layer, columns, rows, source: Box::new(source) })
     }
 
+    /// A layer that earlier tiles have completed so far that this one has nothing to add.
+    fn idle(&self, stage: usize, places: &[usize]) -> (usize, TileLayer) {
+        let place = self.study.machine.lowest(O, |_| true);
+        let mut copies = Vec::new();
+        self.leave_before(stage, places, &mut copies);
+        (place, self.record(self.stack.node(stage), Some(stage), (None, place), &copies, None))
+    }
+
     /// Copies before a layer whose inputs lie in `place`.
     fn copies(&self, stage: usize, places: &[usize], place: usize) -> Vec<Copy> {
         let mut copies = Vec::new();
-        if let Some(before) = stage.checked_sub(1) {
-            self.leave(before, places[self.stack.node(before)], &mut copies);
-        }
+        self.leave_before(stage, places, &mut copies);
         for (at, edge) in self.stack.edges[stage].iter().enumerate() {
             let (bits, lies) = (self.bits(edge.from), places[edge.from]);
-            if edge.from < self.stack.outside.len() {
+            if bits == 0 {
+                // Everything needed is found in caches.
+            } else if edge.from < self.stack.outside.len() {
                 if lies > place {
                     copies.push(Copy { bits, from: (I1, lies), to: (I1, place) });
                 }
             } else if lies != place {
                 copies.push(Copy { bits, from: (O, lies), to: (I1, place) });
             }
-            let (x, y) = (self.x.inputs[stage][at], self.y.inputs[stage][at]);
+            let (x, y) = (self.tile.x.inputs[stage][at], self.tile.y.inputs[stage][at]);
             let mut find = |memory: Option<usize>, places: u64| {
                 if let Some(memory) = memory.filter(|memory| *memory != place && places > 0) {
                     copies.push(Copy { bits: places * edge.bits, from: (I1, memory), to: (I1, place) });
                 }
             };
-            find(self.tile.finds_columns, x.overlap * y.span);
-            let found = if self.tile.finds_columns.is_some() { x.overlap } else { 0 };
-            find(self.tile.finds_rows, y.overlap * (x.span - found));
+            find(self.tile.finds_columns, x.found * y.span);
+            let found = if self.tile.finds_columns.is_some() { x.found } else { 0 };
+            find(self.tile.finds_rows, y.found * (x.span - found));
         }
         copies
     }
 
-    /// Keeps rows and columns of a layer's output, which lies in `place`, for the next tiles.
-    fn leave(&self, stage: usize, place: usize, copies: &mut Vec<Copy>) {
-        let node = self.stack.node(stage);
+    /// What the layer before keeps for the next tiles.
+    fn leave_before(&self, stage: usize, places: &[usize], copies: &mut Vec<Copy>) {
+        if let Some(before) = stage.checked_sub(1) {
+            let node = self.stack.node(before);
+            self.leave(node, (O, places[node]), copies);
+        }
+    }
+
+    /// Keeps rows and columns of a map, which lies in `place`, for the next tiles.
+    fn leave(&self, node: usize, place: (MemoryOperand, usize), copies: &mut Vec<Copy>) {
         let [columns, rows] = self.outputs(node);
-        let at_a_place = self.study.network.stages[self.stack.stages.start + stage].bits_per_place(0);
+        let at_a_place = self.bits_per_place(node);
         // A tile narrower than what is kept adds what is new.
         let keep = |kept: u64, computed: u64, found: Option<usize>| {
             if found.is_some() { kept.min(computed) } else { kept }
         };
-        let kept_columns = keep(self.x.keep[node], columns, self.tile.finds_columns);
-        let kept_rows = keep(self.y.keep[node], rows, self.tile.finds_rows);
+        let kept_columns = keep(self.tile.x.keep[node], columns, self.tile.finds_columns);
+        let kept_rows = keep(self.tile.y.keep[node], rows, self.tile.finds_rows);
         let mut written = 0;
-        if let Some(memory) = self.tile.leaves_rows.filter(|memory| *memory != place && kept_rows > 0) {
-            copies.push(Copy { bits: kept_rows * columns * at_a_place, from: (O, place), to: (O, memory) });
+        if let Some(memory) = self.tile.leaves_rows.filter(|memory| *memory != place.1 && kept_rows > 0) {
+            copies.push(Copy { bits: kept_rows * columns * at_a_place, from: place, to: (place.0, memory) });
             written = kept_rows;
         }
-        if let Some(memory) = self.tile.leaves_columns.filter(|memory| *memory != place && kept_columns > 0) {
+        if let Some(memory) = self.tile.leaves_columns.filter(|memory| *memory != place.1 && kept_columns > 0)
+        {
             copies.push(Copy {
                 bits: kept_columns * (rows - written) * at_a_place,
-                from: (O, place),
-                to: (O, memory),
+                from: place,
+                to: (place.0, memory),
             });
         }
     }
@@ -483,7 +506,7 @@ impl Point {
         self.tile_types += plan.types.len();
     }
 
-    fn add(&mut self, layer: &TileLayer) {
+    fn add(&mut self, layer: &TileLayer, rules: Rules) {
         let count = layer.count as f64;
         self.energy_pj += count * layer.copy_energy_pj;
         self.latency_cycles += count * layer.copy_cycles as f64;
@@ -493,7 +516,11 @@ impl Point {
             return;
         };
         self.energy_pj += count * cost.energy.0;
-        self.latency_cycles += count * (cost.temporal.0 + cost.stall.0 + cost.onload.0);
+        self.latency_cycles += count
+            * match rules {
+                Rules::Reference => cost.temporal.0 + cost.stall.0 + cost.onload.0,
+                Rules::Padded => cost.latency.0,
+            };
         self.operations += layer.count * cost.operations;
         self.compute_energy_pj += count * cost.operations as f64 * cost.operation_energy.0;
         self.ideal_cycles += count * cost.ideal.0;
@@ -501,12 +528,5 @@ impl Point {
         self.stall_cycles += count * cost.stall.0;
         self.onload_cycles += count * cost.onload.0;
         self.offload_cycles += count * cost.offload.0;
-    }
-}
-
-impl TileLayer {
-    /// Whether it loads a map from outside.
-    pub fn loads(&self) -> bool {
-        self.layer.is_none()
     }
 }

@@ -6,7 +6,7 @@ use millstream::cost::{CostTable, Objective, SearchOptions};
 use millstream::depth_first::network::{Input, Network, Source, Stage, dataflow};
 use millstream::depth_first::stacks::{Cuts, cuts};
 use millstream::depth_first::study::{Point, Study, TileLayer};
-use millstream::depth_first::{Machine, Overlap, TileSize};
+use millstream::depth_first::{Machine, Overlap, Rules, TileSize};
 use millstream::library;
 use millstream::mapping::Mapping;
 use millstream::workload::nest::{LoopNest, NestOperand, Relation};
@@ -110,12 +110,15 @@ fn network(name: &str, machine: &Machine) -> Network {
             let constraint = dataflow(&machine.kind, &nest);
             let operands = nest.operands.iter().enumerate().skip(1).filter(|(_, operand)| !operand.constant);
             let from = |read: &i64| usize::try_from(*read).map_or(Source::Outside(0), Source::Stage);
-            let inputs =
-                operands.zip(&layer.reads).map(|((operand, _), read)| Input { operand, from: from(read) });
+            let inputs = operands.zip(&layer.reads).map(|((operand, _), read)| Input {
+                operand,
+                from: from(read),
+                offset: [0, 0],
+            });
             Stage { name: at.to_string(), inputs: inputs.collect(), nest, constraint }
         })
         .collect();
-    Network { stages }
+    Network { stages, outside: vec![[1, 1]] }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -205,7 +208,7 @@ fn compared() -> Vec<(PointRow, Point, Vec<usize>)> {
             let cuts = cuts(&network, &machine, rule);
             let table = CostTable::new();
             let options = options();
-            let study = Study::new(&network, &machine, &options, &table);
+            let study = Study::new(&network, &machine, &options, &table, Rules::Reference);
             let tile = format!("{}x{}", row.tx, row.ty).parse().unwrap_or(TileSize::Full);
             let point = study.point(&cuts, tile, Overlap::ALL[row.mode - 1]).unwrap();
             (row, point, cuts)
@@ -253,10 +256,11 @@ fn the_shipped_fsrcnn_is_the_recorded_one() {
     let machine = machine("Meta_prototype_DF");
     let workload =
         onnx::parse("fsrcnn", library::workload("fsrcnn").unwrap(), &ReadOptions::default()).unwrap();
-    let network = Network::new(&workload, &machine.kind, &Mapping::default(), false).unwrap();
+    let network =
+        Network::new(&workload, &machine.kind, &Mapping::default(), false, Rules::Reference).unwrap();
     let table = CostTable::new();
     let options = options();
-    let study = Study::new(&network, &machine, &options, &table);
+    let study = Study::new(&network, &machine, &options, &table, Rules::Reference);
     let rows = points().into_iter().filter(|row| row.workload == "fsrcnn" && row.strategy == "DF");
     let rows: Vec<PointRow> = rows.filter(|row| row.hw == "Meta_prototype_DF" && row.tx != "1").collect();
     assert_eq!(rows.len(), 90);
@@ -291,7 +295,7 @@ fn every_tile_of_three_points_is_as_recorded() {
     let network = network("fsrcnn", &machine);
     let table = CostTable::new();
     let options = options();
-    let study = Study::new(&network, &machine, &options, &table);
+    let study = Study::new(&network, &machine, &options, &table, Rules::Reference);
     for line in std::fs::read_to_string(file("inside.jsonl")).unwrap().lines() {
         let row: InsideRow = serde_json::from_str(line).unwrap();
         let overlap = Overlap::ALL.into_iter().find(|overlap| overlap.to_string() == row.overlap).unwrap();
