@@ -43,6 +43,8 @@ pub struct Input {
     /// Place of the first output's first tap along both axes: minus the padding in front.
     #[serde(default)]
     pub offset: [i64; 2],
+    /// Which share of the operand's channels it has: so many of so many.
+    pub share: [u64; 2],
 }
 
 /// Where a map comes from.
@@ -144,36 +146,27 @@ impl Network {
             let nest = class_of_box(workload, layer, &whole).nest;
             let mut inputs = Vec::new();
             for (operand, description) in layer.operands.iter().enumerate().skip(1) {
-                let Some(mut tensor) = description.tensor.filter(|_| !description.constant) else {
+                let Some(tensor) = description.tensor.filter(|_| !description.constant) else {
                     continue;
                 };
-                let from = loop {
-                    match workload.tensor(tensor).origin {
-                        Origin::Layer(from) => break Some(Source::Stage(from.index())),
-                        Origin::Input => {
+                let whole = workload.tensor(tensor).shape.get(1).copied().unwrap_or(1);
+                for tensor in maps_behind(workload, layer, operand, tensor, &nest)? {
+                    let from = match workload.tensor(tensor).origin {
+                        Origin::Layer(from) => Source::Stage(from.index()),
+                        Origin::Constant => continue,
+                        Origin::Input | Origin::Layout(_) => {
                             let known = outside.iter().position(|other| *other == tensor);
-                            break Some(Source::Outside(known.unwrap_or_else(|| {
+                            Source::Outside(known.unwrap_or_else(|| {
                                 outside.push(tensor);
                                 extents.push(extents_of(workload, layer, operand));
                                 outside.len() - 1
-                            })));
+                            }))
                         }
-                        Origin::Constant => break None,
-                        Origin::Layout(at) => {
-                            let layout = &workload.layouts[at as usize];
-                            let followed =
-                                layout.map == LayoutMap::Reshape && !has_axes(&nest.operands[operand], &nest);
-                            if !followed {
-                                return Err(NetworkError {
-                                    layer: layer.name.clone(),
-                                    operator: layout.operator.clone(),
-                                });
-                            }
-                            tensor = layout.inputs[0];
-                        }
-                    }
-                };
-                inputs.extend(from.map(|from| Input { operand, from, offset: offsets(layer, operand) }));
+                    };
+                    let part = workload.tensor(tensor).shape.get(1).copied().unwrap_or(1);
+                    let share = if part < whole { [part, whole] } else { [1, 1] };
+                    inputs.push(Input { operand, from, offset: offsets(layer, operand), share });
+                }
             }
             let constraint = match (mapping.entry(layer), rules) {
                 (None, Rules::Reference) => dataflow(kind, &nest),
@@ -183,6 +176,35 @@ impl Network {
         }
         Ok(Self { stages, outside: extents })
     }
+}
+
+/// The tensors that an operand reads, seen through concatenations of channels, and through reshaping where the
+/// reader needs the whole map anyway.
+fn maps_behind(
+    workload: &Workload,
+    layer: &Layer,
+    operand: usize,
+    tensor: TensorId,
+    nest: &LoopNest,
+) -> Result<Vec<TensorId>, NetworkError> {
+    let (mut maps, mut open) = (Vec::new(), vec![tensor]);
+    while let Some(tensor) = open.pop() {
+        let Origin::Layout(at) = workload.tensor(tensor).origin else {
+            maps.push(tensor);
+            continue;
+        };
+        let layout = &workload.layouts[at as usize];
+        let followed = match layout.map {
+            LayoutMap::Reshape => !has_axes(&nest.operands[operand], nest),
+            LayoutMap::Concat { axis } => axis == 1,
+            _ => false,
+        };
+        if !followed {
+            return Err(NetworkError { layer: layer.name.clone(), operator: layout.operator.clone() });
+        }
+        open.extend(layout.inputs.iter().rev());
+    }
+    Ok(maps)
 }
 
 /// The axis of an operand's tensor that follows an axis of the output.
@@ -253,6 +275,16 @@ impl Stage {
     }
 
     /// Bits of an input at one place of both axes.
+    pub fn input_bits_per_place(&self, input: &Input) -> u64 {
+        self.bits_per_place(input.operand) * input.share[0] / input.share[1]
+    }
+
+    /// Whether it reads two maps by different operands, as additions do.
+    pub fn has_second_map(&self) -> bool {
+        self.inputs.iter().any(|input| input.operand != self.inputs[0].operand)
+    }
+
+    /// Bits of an operand at one place of both axes.
     pub fn bits_per_place(&self, operand: usize) -> u64 {
         let operand = &self.nest.operands[operand];
         let off =

@@ -59,7 +59,7 @@ impl Stack {
         let is_outside = |input: &Input| !matches!(input.from, Source::Stage(from) if stages.contains(&from));
         for stage in &network.stages[stages.clone()] {
             for input in stage.inputs.iter().filter(|input| is_outside(input)) {
-                let here = stage.bits_per_place(input.operand);
+                let here = stage.input_bits_per_place(input);
                 bits.entry(input.from).and_modify(|least| *least = here.min(*least)).or_insert(here);
             }
         }
@@ -76,7 +76,7 @@ impl Stack {
                         from: node(input.from),
                         reach: [0, 1].map(|axis| stage.reach(input, axis, whole(axis))),
                         offset: input.offset,
-                        bits: stage.bits_per_place(input.operand),
+                        bits: stage.input_bits_per_place(input),
                     }
                 };
                 stage.inputs.iter().map(edge).collect()

@@ -250,7 +250,7 @@ impl<'a> Study<'a> {
         let key = TileKey { nest, stage, tops, bypassed };
         let description = &self.network.stages[stage];
         self.table.get(&key, || {
-            let hierarchy = self.machine.up_to(tops, description.inputs.len() > 1, bypassed);
+            let hierarchy = self.machine.up_to(tops, description.has_second_map(), bypassed);
             search(&key.nest, &hierarchy, &self.machine.kind.name, &description.constraint, self.search)
         })
     }

@@ -4,6 +4,7 @@
 use millstream::accelerator::yaml::find;
 use millstream::cost::{CostTable, Objective, SearchOptions};
 use millstream::depth_first::network::{Input, Network, Source, Stage, dataflow};
+use millstream::depth_first::search::best_stacks;
 use millstream::depth_first::stacks::{Cuts, cuts};
 use millstream::depth_first::study::{Point, Study, TileLayer};
 use millstream::depth_first::{Machine, Overlap, Rules, TileSize};
@@ -114,6 +115,7 @@ fn network(name: &str, machine: &Machine) -> Network {
                 operand,
                 from: from(read),
                 offset: [0, 0],
+                share: [1, 1],
             });
             Stage { name: at.to_string(), inputs: inputs.collect(), nest, constraint }
         })
@@ -316,6 +318,69 @@ fn every_tile_of_three_points_is_as_recorded() {
             };
             assert_eq!(&ours_row, theirs, "{overlap}");
             assert!((ours.copy_energy_pj - theirs.copy_energy_pj).abs() <= 1e-9 * theirs.copy_energy_pj);
+        }
+    }
+}
+
+fn shipped(name: &str, machine: &Machine) -> (Network, u64) {
+    let workload = onnx::parse(name, library::workload(name).unwrap(), &ReadOptions::default()).unwrap();
+    let network = Network::new(&workload, &machine.kind, &Mapping::default(), false, Rules::Padded).unwrap();
+    let operations = network.stages.iter().map(|stage| stage.nest.operations()).sum();
+    (network, operations)
+}
+
+/// With padding, what is cached is computed once, whatever the tile; what is not, more than once.
+#[test]
+fn cached_tiles_compute_everything_once() {
+    let machine = machine("Meta_prototype_DF");
+    let mut again = 0;
+    for name in ["fsrcnn", "resnet18", "mobilenetv2", "squeezenet", "inception_v1", "resnet8"] {
+        let (network, operations) = shipped(name, &machine);
+        let (table, options) = (CostTable::new(), options());
+        let study = Study::new(&network, &machine, &options, &table, Rules::Padded);
+        let cuts = cuts(&network, &machine, Cuts::Weights);
+        for tile in [TileSize::Of(9, 14), TileSize::Of(28, 5), TileSize::Full] {
+            let work = |overlap: Overlap| study.point(&cuts, tile, overlap).unwrap().operations;
+            let [recompute, half, cached] = Overlap::ALL.map(work);
+            assert_eq!(cached, operations, "{name} {tile}");
+            assert!(cached <= half && half <= recompute, "{name} {tile}: {half} {recompute}");
+            again += u64::from(recompute > operations);
+            assert!(tile != TileSize::Full || recompute == operations, "{name}");
+        }
+    }
+    // Some networks end in maps smaller than the tiles.
+    assert!(again >= 4, "{again}");
+}
+
+/// The search has every schedule of the rule, and more.
+#[test]
+fn fuse_depth_by_search_is_nowhere_worse_than_the_rule() {
+    let tiles = [TileSize::Of(4, 72), TileSize::Of(16, 18), TileSize::Of(60, 72), TileSize::Full];
+    for name in ["fsrcnn", "mccnn", "dmcnnvd", "mobilenetv1", "resnet18"] {
+        let machine = machine("Meta_prototype_DF");
+        let network = network(name, &machine);
+        let (table, options) = (CostTable::new(), options());
+        let study = Study::new(&network, &machine, &options, &table, Rules::Reference);
+        let cuts = cuts(&network, &machine, Cuts::Weights);
+        let ways = tiles.iter().flat_map(|tile| Overlap::ALL.map(|overlap| (*tile, overlap)));
+        let points: Vec<Point> =
+            ways.map(|(tile, overlap)| study.point(&cuts, tile, overlap).unwrap()).collect();
+        let figures: [fn(f64, f64) -> f64; 3] =
+            [|energy, _| energy, |_, latency| latency, |energy, latency| energy * latency];
+        let objectives = [Objective::Energy, Objective::Latency, Objective::Edp];
+        for (figure, objective) in figures.into_iter().zip(objectives) {
+            let best = best_stacks(&study, &tiles, &Overlap::ALL, objective).unwrap();
+            let sum = |of: fn(&Point) -> f64| best.stacks.iter().map(of).sum::<f64>();
+            assert!((sum(|point| point.energy_pj) - best.energy_pj).abs() < 1e-9 * best.energy_pj);
+            assert_eq!(
+                best.stacks.iter().flat_map(|point| point.stacks.concat()).count(),
+                network.stages.len()
+            );
+            let rule = points.iter().map(|point| figure(point.energy_pj, point.latency_cycles));
+            let rule = rule.fold(f64::INFINITY, f64::min);
+            let found = figure(best.energy_pj, best.latency_cycles);
+            println!("{name} {objective}: {found:.4e}, rule {rule:.4e}, {} stacks", best.stacks.len());
+            assert!(found <= rule * (1.0 + 1e-12), "{name} {objective}");
         }
     }
 }
