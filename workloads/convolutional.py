@@ -158,4 +158,38 @@ def fsrcnn():
     net.save((x, [1, 16, 540, 960]))
 
 
-CONVOLUTIONAL = [resnet18, resnet50, mobilenetv2, squeezenet, inception_v1, vgg16, fsrcnn]
+def mobilenetv1():
+    """MobileNetV1, width 1, on 224 x 224 pixels (Howard et al., 2017, table 1)."""
+    net = Network("mobilenetv1", [1, 3, 224, 224])
+    x = net.conv_relu("conv1", "input", 32, 3, stride=2, pads=[1] * 4)
+    blocks = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)]
+    blocks += [(512, 1)] * 5 + [(1024, 2), (1024, 1)]
+    for index, (outputs, stride) in enumerate(blocks, start=1):
+        name = f"block{index}"
+        x = net.conv_relu(f"{name}.depthwise", x, net.channels[x], 3, stride=stride, pads=[1] * 4, group=0)
+        x = net.conv_relu(f"{name}.pointwise", x, outputs, 1)
+    x = net.node("Flatten", "flatten", [net.node("GlobalAveragePool", "avgpool", [x])])
+    x = net.classifier("fc", x, 1024, 1000)
+    net.save((net.node("Softmax", "softmax", [x], axis=1), [1, 1000]))
+
+
+def dmcnn_vd():
+    """DMCNN-VD: demosaicing by 20 convolutions (Syu et al., 2018) on 512 rows of 768 pixels."""
+    net = Network("dmcnn_vd", [1, 3, 512, 768])
+    x = "input"
+    for index in range(1, 21):
+        x = net.conv(f"conv{index}", x, 64 if index < 20 else 3, 3, bias=False)
+    net.save((x, [1, 3, 512, 768]))
+
+
+def mc_cnn():
+    """MC-CNN fast: features for stereo matching by 4 convolutions (Zbontar and LeCun, 2016), on 1242 rows of 376
+    pixels, KITTI's image on its side, as in the study of DeFiNES."""
+    net = Network("mc_cnn", [1, 1, 1242, 376])
+    x = "input"
+    for index in range(1, 5):
+        x = net.conv(f"conv{index}", x, 64, 3, bias=False)
+    net.save((x, [1, 64, 1242, 376]))
+
+
+CONVOLUTIONAL = [resnet18, resnet50, mobilenetv1, mobilenetv2, squeezenet, inception_v1, vgg16, fsrcnn, dmcnn_vd, mc_cnn]

@@ -375,7 +375,7 @@ fn core_files_of_an_accelerator() {
     expect![[r#"
         error: `tpu_like_quad` is neither a file nor a shipped accelerator
          |
-         = help: did you mean `tpu_like_quad_core`?"#]]
+         = help: did you mean `tpu_like_df`?"#]]
     .assert_eq(&error);
     let broken = |name: &str| {
         let file = File { name: name.to_owned(), text: edited(CORE, "    w_cost: 2\n", "") };

@@ -51,6 +51,20 @@ fn torchvision_publishes_these() {
 }
 
 #[test]
+fn mobilenet_v1_as_keras_publishes_it() {
+    // 4 253 864 parameters with four per normalised channel of 10 944; the paper's table 4: 569 million.
+    check("mobilenetv1", 568_740_352, 4_253_864 - 3 * 10_944);
+}
+
+#[test]
+fn the_networks_of_the_depth_first_study() {
+    // 20 layers: 3 x 3 x (3 x 64 + 18 x 64 x 64 + 64 x 3) weights on 512 x 768 pixels.
+    check("dmcnn_vd", 667_008 * 512 * 768, 667_008);
+    // 4 layers: 3 x 3 x (64 + 3 x 64 x 64) weights on 1242 x 376 pixels.
+    check("mc_cnn", 111_168 * 1242 * 376, 111_168);
+}
+
+#[test]
 fn googlenet_has_the_parameters_of_the_paper_s_network() {
     // Berkeley's Caffe model without its auxiliary heads; Szegedy et al. write of 1.5 G operations.
     check("inception_v1", 1_582_671_872, 6_998_552);

@@ -66,7 +66,7 @@ fn files_and_names_that_do_not_exist() {
             error: there is no workload `resnet81`: neither a file nor shipped
              |
              = help: did you mean `resnet18`?
-             = help: shipped are autoencoder, bert_layer, ds_cnn, fsrcnn, gpt2_decode, gpt2_prefill, inception_v1, llama_block, mobilenetv1_vww, mobilenetv2, resnet18, resnet50, resnet8, squeezenet, vgg16, vit_b16, depfin_fsrcnn, diana_resnet18_segment, jia_resnet50_segment
+             = help: shipped are autoencoder, bert_layer, dmcnn_vd, ds_cnn, fsrcnn, gpt2_decode, gpt2_prefill, inception_v1, llama_block, mc_cnn, mobilenetv1, mobilenetv1_vww, mobilenetv2, resnet18, resnet50, resnet8, squeezenet, vgg16, vit_b16, depfin_fsrcnn, diana_resnet18_segment, jia_resnet50_segment
         "#]],
     );
     fails(
@@ -76,8 +76,8 @@ fn files_and_names_that_do_not_exist() {
         expect![[r#"
             error: there is no accelerator `tpu_like_quad`: neither a file nor shipped
              |
-             = help: did you mean `tpu_like_quad_core`?
-             = help: shipped are ascend_like, ascend_like_quad_core, chiplets_4x4, depfin, diana, edge_tpu_like, edge_tpu_like_quad_core, eyeriss_like, eyeriss_like_quad_core, fusemax, hetero_quad_core, jia_aimc, mesh_16_core, meta_prototype, meta_prototype_quad_core, simba, simba_2x2, tesla_npu_like, tesla_npu_like_quad_core, testing_four_core, testing_two_core, tpu_like, tpu_like_quad_core
+             = help: did you mean `tpu_like_df`?
+             = help: shipped are ascend_like, ascend_like_df, ascend_like_quad_core, chiplets_4x4, depfin, diana, edge_tpu_like, edge_tpu_like_df, edge_tpu_like_quad_core, eyeriss_like, eyeriss_like_quad_core, fusemax, hetero_quad_core, jia_aimc, mesh_16_core, meta_prototype, meta_prototype_df, meta_prototype_quad_core, simba, simba_2x2, tesla_npu_like, tesla_npu_like_df, tesla_npu_like_quad_core, testing_four_core, testing_two_core, tpu_like, tpu_like_df, tpu_like_quad_core
         "#]],
     );
     fails(
@@ -87,7 +87,7 @@ fn files_and_names_that_do_not_exist() {
         expect![[r#"
             error: there is no workload `nothing_like_it`: neither a file nor shipped
              |
-             = help: shipped are autoencoder, bert_layer, ds_cnn, fsrcnn, gpt2_decode, gpt2_prefill, inception_v1, llama_block, mobilenetv1_vww, mobilenetv2, resnet18, resnet50, resnet8, squeezenet, vgg16, vit_b16, depfin_fsrcnn, diana_resnet18_segment, jia_resnet50_segment
+             = help: shipped are autoencoder, bert_layer, dmcnn_vd, ds_cnn, fsrcnn, gpt2_decode, gpt2_prefill, inception_v1, llama_block, mc_cnn, mobilenetv1, mobilenetv1_vww, mobilenetv2, resnet18, resnet50, resnet8, squeezenet, vgg16, vit_b16, depfin_fsrcnn, diana_resnet18_segment, jia_resnet50_segment
         "#]],
     );
     fails(

@@ -5,10 +5,11 @@ use expect_test::expect;
 use std::process::{Command, Stdio};
 
 /// Every command and `show`'s parts.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "",
     "run",
     "cost",
+    "fuse",
     "compare",
     "check",
     "show",
@@ -38,7 +39,7 @@ fn every_help_has_an_example_of_its_command() {
     let listed = text(&run(dir.path(), "--help").stdout);
     let listed = listed.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let commands: Vec<_> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(commands, ["run", "cost", "compare", "check", "show", "list", "schema", "help"]);
+    assert_eq!(commands, ["run", "cost", "fuse", "compare", "check", "show", "list", "schema", "help"]);
 }
 
 #[test]
@@ -47,6 +48,9 @@ fn the_examples_run() {
     let lines = [
         "run -w my_network.onnx -a testing_two_core -o out",
         "cost -w my_network.onnx -a tpu_like --explain y",
+        "fuse -w my_network.onnx -a tpu_like_df --tile 4x4,full",
+        "fuse -w my_network.onnx -a tpu_like_df --tile 2x2,4x4 --overlap cached --reference --plot out_fuse",
+        "fuse -w my_network.onnx -a tpu_like_df --tile 2x2,4x4 --stacks auto",
         "check out",
         "compare -w my_network.onnx -a testing_two_core -o out_compare",
         "show accelerator tpu_like_quad_core",
