@@ -327,10 +327,10 @@ impl Running<'_> {
         let nest = self.study.network.stages[position].tile(self.outputs(node), &needed);
         let mut failed = None;
         let levels = machine.levels(I1).len().max(machine.levels(O).len());
-        let bypasses = (1..machine.levels(I1).len()).map(|bypassed| (0, 0, bypassed));
-        for (inputs_up, output_up, bypassed) in
-            raises(levels).into_iter().map(|(i, o)| (i, o, 0)).chain(bypasses)
-        {
+        let bypasses = (0..machine.levels(I1).len()).flat_map(|bypassed| {
+            raises(levels).into_iter().map(move |(inputs_up, output_up)| (inputs_up, output_up, bypassed))
+        });
+        for (inputs_up, output_up, bypassed) in bypasses {
             let (Some(input), Some(output)) =
                 (machine.above(I1, lowest_input, inputs_up), machine.above(O, lowest_output, output_up))
             else {
