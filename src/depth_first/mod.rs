@@ -19,6 +19,7 @@ pub mod network;
 pub mod search;
 pub mod stacks;
 pub mod study;
+pub mod tile;
 
 mod bands;
 mod copies;
