@@ -188,7 +188,7 @@ fn alike(tiles: Vec<Extents>) -> Vec<Band> {
 mod tests {
     use super::*;
     use crate::depth_first::network::Source;
-    use crate::depth_first::stacks::{Edge, Outside};
+    use crate::depth_first::stacks::{Edge, Kept, Outside};
 
     /// Two 3x3 convolutions with padding over 10 elements: input, first, second.
     fn two_convolutions() -> Stack {
@@ -199,6 +199,7 @@ mod tests {
             outside: vec![Outside { source: Source::Outside(0), bits: 8 }],
             edges: vec![edge(0), edge(1)],
             extents: vec![[10, 10]; 3],
+            kept: Kept::default(),
         }
     }
 

@@ -155,7 +155,9 @@ impl TileSizes<'_> {
             _ => peaks.alive,
         };
         let shared = |memory: usize| machine.memory(memory).operands.contains(&I1);
-        let map = |bits: u64| machine.lowest(O, |memory| shared(memory) && machine.capacity(memory) >= bits);
+        let map = |bits: u64| {
+            machine.lowest(O, |memory| shared(memory) && self.stack.room(machine, memory) >= bits)
+        };
         let in_columns = map(peaks.with_columns);
         peaks.with_rows = peaks.with_columns;
         let mut levels = Levels { columns: None, rows: None, weights: machine.dram() };
@@ -165,7 +167,7 @@ impl TileSizes<'_> {
             // Columns and rows in one memory share their corners.
             let corner =
                 |memory: usize| if memory == in_columns && !first_column { self.corners() } else { 0 };
-            let fits = |memory: usize| machine.capacity(memory) + corner(memory) >= peaks.with_rows;
+            let fits = |memory: usize| self.stack.room(machine, memory) + corner(memory) >= peaks.with_rows;
             levels.rows = Some(machine.lowest(O, |memory| shared(memory) && fits(memory)));
         }
         levels.weights = self.weights(&peaks, &levels, map(peaks.alive));
@@ -181,7 +183,7 @@ impl TileSizes<'_> {
             _ if maps == memory => peaks.alive,
             _ => 0,
         };
-        let fits = |memory: &usize| self.machine.capacity(*memory) >= weights + beside(*memory);
+        let fits = |memory: &usize| self.stack.room(self.machine, *memory) >= weights + beside(*memory);
         self.machine.levels(I2).iter().copied().find(fits).unwrap_or(self.machine.dram())
     }
 

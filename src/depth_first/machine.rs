@@ -92,6 +92,12 @@ impl Machine {
         self.hierarchy.memories.len() - 1
     }
 
+    /// The highest memory on chip that exists once and holds inputs and outputs.
+    pub(super) fn keeper(&self) -> Option<usize> {
+        let on_chip = self.levels(I1).iter().copied().filter(|memory| *memory != self.dram());
+        on_chip.rev().find(|memory| self.single[*memory] && self.levels(O).contains(memory))
+    }
+
     pub(super) fn memory(&self, memory: usize) -> &Memory {
         &self.hierarchy.memories[memory]
     }
@@ -136,8 +142,19 @@ impl Machine {
 
     /// The memories up to `tops` (of I1, I2, O), for I1 without its `bypassed` lowest ones. With
     /// `second_map` the second input is a map: it lies in the memories of the first (MODEL.md 12).
-    pub(super) fn up_to(&self, tops: [usize; 3], second_map: bool, bypassed: usize) -> Hierarchy {
+    /// `taken` bits of one memory are not free.
+    pub(super) fn up_to(
+        &self,
+        tops: [usize; 3],
+        second_map: bool,
+        bypassed: usize,
+        taken: Option<(usize, u64)>,
+    ) -> Hierarchy {
         let mut hierarchy = self.hierarchy.clone();
+        if let Some((memory, bits)) = taken {
+            let size = &mut hierarchy.memories[memory].size.0;
+            *size = size.saturating_sub(bits);
+        }
         if second_map {
             for memory in &mut hierarchy.memories {
                 attach_second_map(memory);

@@ -115,22 +115,40 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// Why a workload has no depth-first study.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "layer {layer} reads its input through {operator}: a depth-first study follows maps from layer to layer"
-)]
-pub struct NetworkError {
-    /// The layer.
-    pub layer: String,
-    /// The layout operator in between.
-    pub operator: String,
+pub enum NetworkError {
+    /// A layout operator rearranges a map.
+    #[error(
+        "layer {layer} reads its input through {operator}: a depth-first study follows maps from layer to layer"
+    )]
+    Rearranged {
+        /// The layer.
+        layer: String,
+        /// The layout operator in between.
+        operator: String,
+    },
+    /// A map leaves the network in front of its last layer.
+    #[error(
+        "layer {layer} is an output of the network, but not its last layer: a depth-first study has one output"
+    )]
+    SecondOutput {
+        /// The layer.
+        layer: String,
+    },
+    /// There is nothing to study.
+    #[error("workload `{workload}` has no layers")]
+    NoLayers {
+        /// The workload.
+        workload: String,
+    },
 }
 
 impl Network {
     /// The layers of a workload.
     ///
     /// # Errors
-    /// [`NetworkError`] for layout operators that rearrange maps. Reshaping is followed where the
-    /// reader needs the whole map anyway.
+    /// [`NetworkError`]: a layout operator that rearranges maps (concatenations of channels are followed, and
+    /// reshaping where the reader needs the whole map anyway), outputs of other layers than the last, or
+    /// no layers.
     pub fn new(
         workload: &Workload,
         kind: &CoreKind,
@@ -138,6 +156,12 @@ impl Network {
         mix: bool,
         rules: Rules,
     ) -> Result<Self, NetworkError> {
+        if workload.layers.is_empty() {
+            return Err(NetworkError::NoLayers { workload: workload.name.clone() });
+        }
+        if let Some(layer) = second_output(workload) {
+            return Err(NetworkError::SecondOutput { layer });
+        }
         let mut outside: Vec<TensorId> = Vec::new();
         let mut extents = Vec::new();
         let mut stages = Vec::with_capacity(workload.layers.len());
@@ -178,6 +202,21 @@ impl Network {
     }
 }
 
+/// A layer in front of the last one whose output leaves the network.
+fn second_output(workload: &Workload) -> Option<String> {
+    let mut open = workload.outputs.clone();
+    while let Some(tensor) = open.pop() {
+        match workload.tensor(tensor).origin {
+            Origin::Layer(at) if at.index() + 1 < workload.layers.len() => {
+                return Some(workload.layer(at).name.clone());
+            }
+            Origin::Layout(at) => open.extend(&workload.layouts[at as usize].inputs),
+            Origin::Layer(_) | Origin::Input | Origin::Constant => {}
+        }
+    }
+    None
+}
+
 /// The tensors that an operand reads, seen through concatenations of channels, and through reshaping where the
 /// reader needs the whole map anyway.
 fn maps_behind(
@@ -200,7 +239,8 @@ fn maps_behind(
             _ => false,
         };
         if !followed {
-            return Err(NetworkError { layer: layer.name.clone(), operator: layout.operator.clone() });
+            let (layer, operator) = (layer.name.clone(), layout.operator.clone());
+            return Err(NetworkError::Rearranged { layer, operator });
         }
         open.extend(layout.inputs.iter().rev());
     }

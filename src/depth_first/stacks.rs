@@ -29,6 +29,28 @@ pub(super) struct Stack {
     pub edges: Vec<Vec<Edge>>,
     /// Per node the extents of the whole map.
     pub extents: Vec<[u64; 2]>,
+    /// Maps that stay on chip between stacks.
+    pub kept: Kept,
+}
+
+/// Which maps of a stack stay on chip as a whole, and where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The node that the stack before has left.
+    pub input: Option<usize>,
+    /// The last map is left for the next stack.
+    pub output: bool,
+    /// The memory, and the bits of both together.
+    pub taken: Option<(usize, u64)>,
+}
+
+/// Which maps of a stack are to stay on chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Keep {
+    /// The output of the layer before the stack, if all its readers are in the stack.
+    pub input: bool,
+    /// The stack's own last map.
+    pub output: bool,
 }
 
 /// A map from outside.
@@ -85,7 +107,50 @@ impl Stack {
         let inside = stages.clone().map(Source::Stage);
         let nodes = outside.iter().map(|one| one.source).chain(inside);
         let extents = nodes.map(|source| maps.of(source)).collect();
-        Self { stages, outside, edges, extents }
+        Self { stages, outside, edges, extents, kept: Kept::default() }
+    }
+
+    /// Keeps maps on chip; false where they are not the stack's, or no memory holds them.
+    pub fn keep(&mut self, network: &Network, machine: &Machine, keep: Keep) -> bool {
+        let bits = |node: usize, at_a_place: u64| self.extents[node].iter().product::<u64>() * at_a_place;
+        let mut taken = 0;
+        let mut kept = Kept { output: keep.output, ..Kept::default() };
+        if keep.input {
+            let before = self.stages.start.checked_sub(1).map(Source::Stage);
+            let node = self.outside.iter().position(|one| Some(one.source) == before);
+            let Some(node) = node.filter(|_| self.reads_all_of(network)) else {
+                return false;
+            };
+            let Source::Stage(before) = self.outside[node].source else {
+                return false;
+            };
+            taken += bits(node, network.stages[before].bits_per_place(0));
+            kept.input = Some(node);
+        }
+        if keep.output {
+            taken += bits(self.nodes() - 1, network.stages[self.stages.end - 1].bits_per_place(0));
+        }
+        if taken > 0 {
+            let Some(memory) = machine.keeper().filter(|memory| machine.capacity(*memory) >= taken) else {
+                return false;
+            };
+            kept.taken = Some((memory, taken));
+        }
+        self.kept = kept;
+        true
+    }
+
+    /// Whether nothing behind the stack reads the layer before it.
+    fn reads_all_of(&self, network: &Network) -> bool {
+        let before = Source::Stage(self.stages.start - 1);
+        let behind = network.stages[self.stages.end..].iter().flat_map(|stage| &stage.inputs);
+        behind.into_iter().all(|input| input.from != before)
+    }
+
+    /// Bits of a memory that are free.
+    pub fn room(&self, machine: &Machine, memory: usize) -> u64 {
+        let taken = self.kept.taken.filter(|(taken, _)| *taken == memory).map_or(0, |(_, bits)| bits);
+        machine.capacity(memory) - taken
     }
 
     /// Number of nodes.
@@ -138,7 +203,8 @@ impl Maps {
         Self { stages: (0..network.stages.len()).map(|stage| of(all.node(stage))).collect(), outside }
     }
 
-    fn of(&self, source: Source) -> [u64; 2] {
+    /// Extents of a map.
+    pub fn of(&self, source: Source) -> [u64; 2] {
         match source {
             Source::Stage(at) => self.stages[at],
             Source::Outside(at) => self.outside[at],

@@ -1,11 +1,11 @@
 //! One point of a study: all tiles of all stacks, costed.
 
 use super::levels::{Plan, TileType, plan};
-use super::network::Network;
-use super::stacks::{Maps, Stack, ranges};
+use super::network::{Network, Source};
+use super::stacks::{Keep, Maps, Stack, ranges};
 use super::tile::{Running, TileLayer};
 use super::{Machine, Overlap, Rules, TileSize};
-use crate::cost::{CostError, CostTable, SearchOptions, SharedCost, search};
+use crate::cost::{CostError, CostTable, MappingConstraint, SearchOptions, SharedCost, search};
 use crate::workload::nest::LoopNest;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -28,12 +28,15 @@ pub struct Study<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TileKey {
     nest: LoopNest,
-    /// Layer, which has a spatial mapping.
-    stage: usize,
+    constraint: MappingConstraint,
+    /// The second input is a map.
+    second_map: bool,
     /// Memories up to which I1, I2 and O may go.
     tops: [usize; 3],
     /// Lowest memories of I1 that it does without.
     bypassed: usize,
+    /// Bits of a memory that are not free.
+    taken: Option<(usize, u64)>,
 }
 
 /// A point that has no schedule.
@@ -99,6 +102,10 @@ pub struct Point {
     pub tiles: u64,
     /// Types of tiles of all stacks.
     pub tile_types: usize,
+    /// The first input comes from memory on chip.
+    pub input_on_chip: bool,
+    /// The last map stays on chip.
+    pub output_on_chip: bool,
 }
 
 impl<'a> Study<'a> {
@@ -125,12 +132,14 @@ impl<'a> Study<'a> {
     pub fn point(&self, cuts: &[usize], tile: TileSize, overlap: Overlap) -> Result<Point, PointError> {
         let mut point = Point::new(tile, overlap);
         for stages in ranges(cuts, self.network.stages.len()) {
-            self.add_stack(&mut point, stages, tile, overlap)?;
+            let stack = Stack::new(self.network, &self.maps, stages);
+            self.add_stack(&mut point, &stack, tile, overlap)?;
         }
         Ok(point)
     }
 
-    /// Evaluates a tile size in a mode for one stack alone.
+    /// Evaluates a tile size in a mode for one stack alone, with maps that stay on chip in front of it or behind it;
+    /// none where they cannot.
     ///
     /// # Errors
     /// As [`Self::point`].
@@ -139,10 +148,25 @@ impl<'a> Study<'a> {
         stages: Range<usize>,
         tile: TileSize,
         overlap: Overlap,
-    ) -> Result<Point, PointError> {
+        keep: Keep,
+    ) -> Result<Option<Point>, PointError> {
+        let mut stack = Stack::new(self.network, &self.maps, stages);
+        if !stack.keep(self.network, self.machine, keep) {
+            return Ok(None);
+        }
         let mut point = Point::new(tile, overlap);
-        self.add_stack(&mut point, stages, tile, overlap)?;
-        Ok(point)
+        self.add_stack(&mut point, &stack, tile, overlap)?;
+        Ok(Some(point))
+    }
+
+    /// Extents of a layer's whole map.
+    pub(super) fn map(&self, stage: usize) -> [u64; 2] {
+        self.maps.of(Source::Stage(stage))
+    }
+
+    /// Whether maps may stay on chip between stacks.
+    pub(super) fn may_keep(&self) -> bool {
+        self.rules == Rules::Padded
     }
 
     /// Every layer of every type of tile, in the order in which they run.
@@ -157,7 +181,8 @@ impl<'a> Study<'a> {
     ) -> Result<Vec<TileLayer>, PointError> {
         let mut all = Vec::new();
         for stages in ranges(cuts, self.network.stages.len()) {
-            all.extend(self.stack(stages, tile, overlap)?.2);
+            let stack = Stack::new(self.network, &self.maps, stages);
+            all.extend(self.stack(&stack, tile, overlap)?.1);
         }
         Ok(all)
     }
@@ -165,30 +190,29 @@ impl<'a> Study<'a> {
     fn add_stack(
         &self,
         point: &mut Point,
-        stages: Range<usize>,
+        stack: &Stack,
         tile: TileSize,
         overlap: Overlap,
     ) -> Result<(), PointError> {
-        let (stack, plan, layers) = self.stack(stages, tile, overlap)?;
-        point.add_stack(self, &stack, &plan, overlap);
+        let (plan, layers) = self.stack(stack, tile, overlap)?;
+        point.add_stack(self, stack, &plan, overlap);
         layers.iter().for_each(|layer| point.add(layer, self.rules));
         Ok(())
     }
 
     fn stack(
         &self,
-        stages: Range<usize>,
+        stack: &Stack,
         tile: TileSize,
         overlap: Overlap,
-    ) -> Result<(Stack, Plan, Vec<TileLayer>), PointError> {
-        let stack = Stack::new(self.network, &self.maps, stages);
+    ) -> Result<(Plan, Vec<TileLayer>), PointError> {
         let tile = tile.within(stack.extents[stack.nodes() - 1]);
-        let plan = plan(self.network, self.machine, &stack, tile, overlap, self.rules);
+        let plan = plan(self.network, self.machine, stack, tile, overlap, self.rules);
         let mut layers = Vec::new();
         for tile in &plan.types {
-            self.tile(&stack, &plan, tile, &mut layers)?;
+            self.tile(stack, &plan, tile, &mut layers)?;
         }
-        Ok((stack, plan, layers))
+        Ok((plan, layers))
     }
 
     fn tile(
@@ -213,12 +237,22 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    pub(super) fn cost(&self, stage: usize, nest: LoopNest, tops: [usize; 3], bypassed: usize) -> SharedCost {
-        let key = TileKey { nest, stage, tops, bypassed };
+    pub(super) fn cost(
+        &self,
+        stage: usize,
+        nest: LoopNest,
+        tops: [usize; 3],
+        bypassed: usize,
+        taken: Option<(usize, u64)>,
+    ) -> SharedCost {
         let description = &self.network.stages[stage];
+        let (constraint, second_map) = (description.constraint.clone(), description.has_second_map());
+        // Below the kept maps their room does not matter.
+        let taken = taken.filter(|(memory, bits)| *bits > 0 && (tops[0] >= *memory || tops[2] >= *memory));
+        let key = TileKey { nest, constraint, second_map, tops, bypassed, taken };
         self.table.get(&key, || {
-            let hierarchy = self.machine.up_to(tops, description.has_second_map(), bypassed);
-            search(&key.nest, &hierarchy, &self.machine.kind.name, &description.constraint, self.search)
+            let hierarchy = self.machine.up_to(tops, second_map, bypassed, taken);
+            search(&key.nest, &hierarchy, &self.machine.kind.name, &key.constraint, self.search)
         })
     }
 }
@@ -249,6 +283,8 @@ impl Point {
             weight_levels: BTreeSet::new(),
             tiles: 0,
             tile_types: 0,
+            input_on_chip: false,
+            output_on_chip: false,
         }
     }
 
@@ -269,6 +305,8 @@ impl Point {
         if stages.iter().any(|stage| stage.has_weights()) {
             self.weight_levels.insert(name(plan.weights));
         }
+        self.input_on_chip |= stack.kept.input.is_some();
+        self.output_on_chip |= stack.kept.output;
         self.tiles += plan.tiles;
         self.tile_types += plan.types.len();
     }

@@ -9,7 +9,7 @@
 use super::Rules;
 use super::copies::{Copied, Copy, copied};
 use super::levels::{Plan, TileType};
-use super::stacks::Stack;
+use super::stacks::{Kept, Stack};
 use super::study::{PointError, Study};
 use crate::cost::{Cost, CostError};
 use crate::workload::MemoryOperand;
@@ -55,6 +55,11 @@ impl Running<'_> {
         [self.tile.x.outputs[node], self.tile.y.outputs[node]]
     }
 
+    /// Elements along both axes that a layer needs of an input.
+    fn span(&self, stage: usize, at: usize) -> [u64; 2] {
+        [self.tile.x.inputs[stage][at].span, self.tile.y.inputs[stage][at].span]
+    }
+
     fn bits_per_place(&self, node: usize) -> u64 {
         match node.checked_sub(self.stack.outside.len()) {
             Some(stage) => self.study.network.stages[self.stack.stages.start + stage].bits_per_place(0),
@@ -69,8 +74,13 @@ impl Running<'_> {
     /// Loads the new part of a map from outside.
     pub fn load(&self, node: usize) -> (usize, TileLayer) {
         let machine = self.study.machine;
+        if let (Some(kept), Some((memory, _))) = (self.stack.kept.input, self.stack.kept.taken)
+            && kept == node
+        {
+            return (memory, self.record(node, None, (None, memory), &[], None));
+        }
         let bits = self.bits(node);
-        let place = machine.lowest(I1, |memory| machine.capacity(memory) >= bits);
+        let place = machine.lowest(I1, |memory| self.stack.room(machine, memory) >= bits);
         let loads =
             (place != machine.dram()).then_some(Copy { bits, from: (I1, machine.dram()), to: (I1, place) });
         let mut copies: Vec<Copy> = loads.into_iter().collect();
@@ -87,27 +97,29 @@ impl Running<'_> {
         if self.outputs(node).contains(&0) {
             return Ok(self.idle(stage, places));
         }
-        let input: u64 = (self.stack.edges[stage].iter().enumerate())
-            .map(|(at, edge)| {
-                self.tile.x.inputs[stage][at].span * self.tile.y.inputs[stage][at].span * edge.bits
-            })
-            .sum();
         let output = self.bits(node);
-        let lowest_input = machine.lowest(I1, |memory| machine.capacity(memory) >= input);
         let last = stage + 1 == self.stack.edges.len();
-        let lowest_output = match last {
-            true => machine.dram(),
-            false => machine.lowest(O, |memory| {
-                let beside = if memory == lowest_input { input } else { 0 };
-                machine.capacity(memory) >= output + beside
+        let keeps = |memory: usize| self.stack.kept.taken.is_some_and(|(taken, _)| taken == memory);
+        // What a memory needs for the inputs, or for the output: maps that stay there are there already.
+        let input = |memory: usize| -> u64 {
+            let edges = self.stack.edges[stage].iter().enumerate();
+            let loaded =
+                edges.filter(|(_, edge)| !(keeps(memory) && self.stack.kept.input == Some(edge.from)));
+            loaded.map(|(at, edge)| self.span(stage, at).iter().product::<u64>() * edge.bits).sum()
+        };
+        let lowest_input = machine.lowest(I1, |memory| self.stack.room(machine, memory) >= input(memory));
+        let lowest_output = match (last, self.stack.kept) {
+            (true, Kept { output: true, taken: Some((memory, _)), .. }) => memory,
+            (true, _) => machine.dram(),
+            (false, _) => machine.lowest(O, |memory| {
+                let beside = if memory == lowest_input { input(memory) } else { 0 };
+                self.stack.room(machine, memory) >= output + beside
             }),
         };
+        let taken = self.taken(stage, if last && self.stack.kept.output { output } else { 0 });
         let weights = if self.tile.first { machine.dram() } else { self.plan.weights };
-        let needed: Vec<[u64; 2]> = self.tile.x.inputs[stage]
-            .iter()
-            .zip(&self.tile.y.inputs[stage])
-            .map(|(x, y)| [x.span, y.span])
-            .collect();
+        let needed: Vec<[u64; 2]> =
+            (0..self.stack.edges[stage].len()).map(|at| self.span(stage, at)).collect();
         let position = self.stack.stages.start + stage;
         let nest = self.study.network.stages[position].tile(self.outputs(node), &needed);
         let mut failed = None;
@@ -121,7 +133,7 @@ impl Running<'_> {
             else {
                 continue;
             };
-            match self.study.cost(position, nest.clone(), [input, weights, output], bypassed) {
+            match self.study.cost(position, nest.clone(), [input, weights, output], bypassed, taken) {
                 Ok(cost) => {
                     let copies = self.copies(stage, places, input);
                     let record = self.record(node, Some(stage), (Some(input), output), &copies, Some(cost));
@@ -139,6 +151,18 @@ impl Running<'_> {
         Err(PointError { layer, columns, rows, source: Box::new(source) })
     }
 
+    /// What kept maps leave no room for in the search, which sees their tiles, `there` of the output, as bits of their
+    /// own; in eighths of the memory, rounded up, so that many tiles share a cost.
+    fn taken(&self, stage: usize, there: u64) -> Option<(usize, u64)> {
+        let (memory, bits) = self.stack.kept.taken?;
+        let edges = self.stack.edges[stage].iter().enumerate();
+        let kept = edges.filter(|(_, edge)| self.stack.kept.input == Some(edge.from));
+        let here: u64 = kept.map(|(at, edge)| self.span(stage, at).iter().product::<u64>() * edge.bits).sum();
+        let capacity = self.study.machine.capacity(memory);
+        let step = capacity.div_ceil(8);
+        Some((memory, (bits.saturating_sub(here + there).div_ceil(step) * step).min(capacity)))
+    }
+
     /// A layer that earlier tiles have completed so far that this one has nothing to add.
     fn idle(&self, stage: usize, places: &[usize]) -> (usize, TileLayer) {
         let place = self.study.machine.lowest(O, |_| true);
@@ -152,6 +176,13 @@ impl Running<'_> {
         let mut copies = Vec::new();
         self.leave_before(stage, places, &mut copies);
         for (at, edge) in self.stack.edges[stage].iter().enumerate() {
+            if self.stack.kept.input == Some(edge.from) {
+                if places[edge.from] > place {
+                    let bits = self.span(stage, at).iter().product::<u64>() * edge.bits;
+                    copies.push(Copy { bits, from: (I1, places[edge.from]), to: (I1, place) });
+                }
+                continue;
+            }
             let (bits, lies) = (self.bits(edge.from), places[edge.from]);
             if bits == 0 {
                 // Everything needed is found in caches.

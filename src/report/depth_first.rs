@@ -27,7 +27,11 @@ pub fn print_points<E>(points: &[Point], mut line: impl FnMut(String) -> Result<
 
 /// Prints a row per stack of a schedule, and its sums.
 pub fn print_schedule<E>(best: &Schedule, mut line: impl FnMut(String) -> Result<(), E>) -> Result<(), E> {
-    line(table(&best.stacks, "stack", |point| point.stacks.iter().map(|layers| span(layers)).collect()))?;
+    let stack = |point: &Point| {
+        let layers: String = point.stacks.iter().map(|layers| span(layers)).collect();
+        layers + if point.output_on_chip { " (map stays on chip)" } else { "" }
+    };
+    line(table(&best.stacks, "stack", stack))?;
     line(format!(
         "{} stacks: {:.3} mJ, {} cycles; {} schedules are not dominated in both",
         best.stacks.len(),

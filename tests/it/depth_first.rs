@@ -5,7 +5,7 @@ use millstream::accelerator::yaml::find;
 use millstream::cost::{CostTable, Model, Objective, SearchOptions};
 use millstream::depth_first::network::{Input, Network, Source, Stage, dataflow};
 use millstream::depth_first::search::best_stacks;
-use millstream::depth_first::stacks::{Cuts, cuts};
+use millstream::depth_first::stacks::{Cuts, Keep, cuts};
 use millstream::depth_first::study::{Point, Study};
 use millstream::depth_first::tile::TileLayer;
 use millstream::depth_first::{Machine, Overlap, Rules, TileSize};
@@ -425,4 +425,28 @@ fn fuse_depth_by_search_is_nowhere_worse_than_the_rule() {
             assert!(found <= rule * (1.0 + 1e-12), "{name} {objective}");
         }
     }
+}
+
+/// ResNet-18's first block leaves 56x56x64 elements, 1 605 632 bits: 25 088 words of DRAM at 750 pJ.
+#[test]
+fn a_map_that_stays_on_chip_is_not_written_to_dram() {
+    let machine = machine("Meta_prototype_DF");
+    let (network, _) = shipped("resnet18", &machine);
+    let (table, options) = (CostTable::new(), options());
+    let study = Study::new(&network, &machine, &options, &table, Rules::Padded);
+    let block = |input: bool, output: bool| {
+        let point = study.stack_point(2..5, TileSize::Full, Overlap::Recompute, Keep { input, output });
+        point.unwrap().map(|point| point.energy_pj)
+    };
+    let [through, left, found] =
+        [(false, false), (false, true), (true, false)].map(|(i, o)| block(i, o).unwrap());
+    let (written, read) = (25_088.0 * 750.0, 25_088.0 * 700.0);
+    assert!((1.0..1.4).contains(&((through - left) / written)), "{}", (through - left) / written);
+    assert!((1.0..1.4).contains(&((through - found) / read)), "{}", (through - found) / read);
+    // FSRCNN's first map has 29 million bytes.
+    let (network, _) = shipped("fsrcnn", &machine);
+    let study = Study::new(&network, &machine, &options, &table, Rules::Padded);
+    let large =
+        study.stack_point(0..1, TileSize::Full, Overlap::Recompute, Keep { input: false, output: true });
+    assert!(large.unwrap().is_none());
 }
